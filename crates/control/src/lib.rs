@@ -1,0 +1,1 @@
+//! What a member may do: authorise, validate, write, record the admin event.

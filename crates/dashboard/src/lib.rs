@@ -1,0 +1,1 @@
+//! Pages, forms, catalogue and docs, rendered on the server.

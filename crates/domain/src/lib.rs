@@ -1,0 +1,31 @@
+//! The words of Sluice as types: ids, roles, risk words, limits, decisions and
+//! the records that cross crates. No I/O, no clock.
+
+mod amount;
+mod call;
+mod decision;
+mod ids;
+mod limit;
+mod risk;
+mod role;
+mod route;
+mod settings;
+mod tool;
+mod words;
+
+pub use amount::{Amount, AmountError};
+pub use call::{CallRecord, CallTiming, SecurityEvent, SecurityKind};
+pub use decision::{Code, Outcome};
+pub use ids::{
+    ApiTokenId, ApprovalId, CallId, EventId, GrantId, InviteId, LoginSessionId, ParseIdError,
+    PolicyId, ReservationId, ServerId, ToolId, UserId, WorkspaceId,
+};
+pub use limit::{Charge, OnUnavailable, Reset, Scope, Window, WindowError};
+pub use risk::{Category, Severity};
+pub use role::Role;
+pub use route::{RouteGrant, RoutePolicy, RouteRecord, RouteServer, RouteTool};
+pub use settings::{
+    Access, Methods, OnDrift, ServerSettings, Transport, UnknownTools, ValidateArguments,
+};
+pub use tool::{ToolDefinition, ToolState};
+pub use words::UnknownWord;

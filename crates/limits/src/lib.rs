@@ -1,0 +1,1 @@
+//! Counters in process and in Redis under one contract.

@@ -1,0 +1,1 @@
+//! The policy language: parse, check, compile, decide, explain, simulate. Pure: no clock, no I/O, no async.

@@ -1,0 +1,1 @@
+//! The data path: authenticate, decide, reserve, forward, stream, log. Holds no SQL.

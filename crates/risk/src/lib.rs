@@ -1,0 +1,1 @@
+//! Classifies tools, explains why, recommends rules, knows the kinds of attack. Pure.

@@ -1,0 +1,1 @@
+//! All SQL, migrations and the change feed, for PostgreSQL and SQLite.

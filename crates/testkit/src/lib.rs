@@ -1,0 +1,1 @@
+//! For tests only: databases, Redis, fake and real upstreams, clock, app builder.

@@ -1,0 +1,1 @@
+//! Password and token hashes, token formats, envelope encryption.

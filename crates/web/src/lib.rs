@@ -1,0 +1,1 @@
+//! What api and dashboard share over HTTP: sessions, CSRF, headers, problem+json.

@@ -1,0 +1,2 @@
+//! `cargo xtask`: tests, benches and reports.
+fn main() {}
