@@ -1,1 +1,24 @@
-//! Classifies tools, explains why, recommends rules, knows the kinds of attack. Pure.
+//! Classifies tools, explains why, recommends rules, knows the kinds of attack.
+//!
+//! Pure: no clock, no network, no model. The same definition always gets the same rating, and every
+//! rating quotes the words that decided it.
+
+mod attacks;
+pub mod catalogue;
+mod classify;
+mod findings;
+mod guides;
+mod options;
+mod rating;
+mod recommend;
+mod words;
+
+pub use attacks::{Attack, Incident, Scenario, attacks};
+pub use classify::classify;
+pub use findings::{Finding, FindingKind, findings};
+pub use guides::{Guide, guides};
+pub use options::{OptionError, OptionField, OptionKind, RuleOption, options};
+pub use rating::{Confidence, Cue, Direction, Modifier, ModifierKind, Rating, Reason, Signal};
+pub use recommend::{
+    RatedTool, Recommended, RecommendedPolicy, Rest, counter_name, recommended, recommended_policy,
+};
