@@ -1,1 +1,19 @@
-//! Password and token hashes, token formats, envelope encryption.
+//! Password and token hashes, token formats, envelope encryption. Knows no
+//! database and no HTTP; whoever stores the results names the row.
+
+mod base62;
+mod headers;
+mod keyfile;
+mod keys;
+mod mac;
+mod password;
+mod random;
+mod seal;
+mod token;
+
+pub use headers::UpstreamHeaders;
+pub use keyfile::{KeyFileError, load_or_create};
+pub use keys::{KeysError, Vault, generate_master_key};
+pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, PasswordError, Passwords};
+pub use seal::{Place, SealError};
+pub use token::{Issued, TokenHash, TokenKind, parse_token};
