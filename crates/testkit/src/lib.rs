@@ -1,1 +1,13 @@
-//! For tests only: databases, Redis, fake and real upstreams, clock, app builder.
+//! For tests only: databases, Redis, fake and real upstreams, a clock that is set by hand.
+
+#![expect(clippy::missing_panics_doc, reason = "a helper of tests fails the test by a panic")]
+
+pub mod clock;
+pub mod mcp_server;
+pub mod raw_upstream;
+pub mod redis_server;
+
+pub use clock::TestClock;
+pub use mcp_server::{Behaviour, FakeServer, Framing, Seen};
+pub use raw_upstream::RawUpstream;
+pub use redis_server::RedisServer;

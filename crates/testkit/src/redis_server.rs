@@ -1,0 +1,121 @@
+//! A Redis (or Valkey) of a test's own: a child process on a free port that ends with the value.
+
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A private Redis server.
+#[derive(Debug)]
+pub struct RedisServer {
+    child: Option<Child>,
+    port: u16,
+    dir: TempDir,
+}
+
+impl RedisServer {
+    /// Starts the server named by `SLUICE_TEST_REDIS_SERVER`, else `redis-server` or
+    /// `valkey-server` from the path. Panics when there is none: a missing service fails the test.
+    pub fn start() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        let mut server = Self { child: None, port: free_port(), dir };
+        server.restart();
+        server
+    }
+
+    /// `redis://127.0.0.1:<port>/0`.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/0", self.port)
+    }
+
+    /// The address that the server listens on.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Kills the server as a crash would; its data is lost.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+
+    /// Starts an empty server on the same port, after killing the one that runs.
+    pub fn restart(&mut self) {
+        self.kill();
+        for program in programs() {
+            if let Ok(child) = self.command(&program).spawn() {
+                self.child = Some(child);
+                self.wait_until_ready();
+                return;
+            }
+        }
+        panic!("no Redis: put `redis-server` on the path or name it in SLUICE_TEST_REDIS_SERVER");
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .arg("--dir")
+            .arg(self.dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    fn wait_until_ready(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect(self.address()).is_err() {
+            if let Some(status) = self.child.as_mut().and_then(|child| child.try_wait().ok()?) {
+                panic!("Redis ended at start: {status}");
+            }
+            assert!(Instant::now() < deadline, "Redis did not answer within 10 s");
+            // There is no event to wait for: the server tells nobody that it listens.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test runner names the program")]
+fn programs() -> Vec<String> {
+    match std::env::var("SLUICE_TEST_REDIS_SERVER") {
+        Ok(program) if !program.is_empty() => vec![program],
+        _ => vec!["redis-server".to_owned(), "valkey-server".to_owned()],
+    }
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .expect("loopback has a free port")
+        .port()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restarted_server_answers_on_the_same_port_and_is_empty() {
+        let mut server = RedisServer::start();
+        let client = redis::Client::open(server.url()).expect("the address is an address");
+        let mut connection = client.get_connection().expect("it listens");
+        redis::cmd("SET").arg("k").arg(1).exec(&mut connection).expect("it takes a key");
+        server.restart();
+        let mut connection = client.get_connection().expect("it listens again");
+        let kept: Option<i64> = redis::cmd("GET").arg("k").query(&mut connection).expect("answers");
+        assert_eq!(kept, None);
+    }
+}
