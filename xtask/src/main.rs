@@ -1,2 +1,52 @@
-//! `cargo xtask`: tests, benches and reports.
-fn main() {}
+//! `cargo xtask`: tests with everything they need, and reports.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task runner talks to the terminal"
+)]
+
+mod clients;
+mod find;
+mod run;
+mod services;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of the project.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Runs every test against private PostgreSQL and Redis instances; finds or installs what is missing.
+    Test {
+        /// Only tests whose name contains this.
+        filter: Option<String>,
+        /// Tests against the debug binary instead of building the release one.
+        #[arg(long)]
+        debug: bool,
+    },
+    /// Starts private PostgreSQL and Redis instances, prints their addresses and waits for Ctrl-C.
+    Services,
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Test { filter, debug } => test::run(filter.as_deref(), debug),
+        Task::Services => test::services(),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `cargo xtask test`: services up, binary built, tests run, services down.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::services::Services;
+use crate::{clients, find, run};
+
+/// Runs the tests; the exit code is the runner's.
+pub(crate) fn run(filter: Option<&str>, debug: bool) -> Result<ExitCode> {
+    let found = find::all(&[
+        &find::POSTGRES,
+        &find::REDIS,
+        &find::CHROMIUM,
+        &find::NODE,
+        &find::NPM,
+        &find::PYTHON,
+    ])?;
+    let [postgres, redis, chromium, node, npm, python] = &found[..] else {
+        unreachable!("one path for each need");
+    };
+    clients::node_packages(npm)?;
+    let python = clients::python_packages(python)?;
+    let binary = binary(debug)?;
+    let services = Services::start(postgres, redis)?;
+    let mut runner = runner(filter);
+    runner
+        .current_dir(run::root())
+        .env("SLUICE_TEST_POSTGRES_URL", services.postgres_url())
+        .env("SLUICE_TEST_REDIS_URL", services.redis_url())
+        .env("SLUICE_TEST_REDIS_SERVER", redis)
+        .env("SLUICE_TEST_CHROMIUM", chromium)
+        .env("SLUICE_TEST_NODE", node)
+        .env("SLUICE_TEST_PYTHON", python)
+        .env("SLUICE_TEST_BINARY", binary);
+    let status = run::guarded(&mut runner)?;
+    drop(services);
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Only the services, for a person who runs single tests by hand.
+pub(crate) fn services() -> Result<ExitCode> {
+    let found = find::all(&[&find::POSTGRES, &find::REDIS])?;
+    let services = Services::start(&found[0], &found[1])?;
+    println!("export SLUICE_TEST_POSTGRES_URL={}", services.postgres_url());
+    println!("export SLUICE_TEST_REDIS_URL={}", services.redis_url());
+    println!("export SLUICE_TEST_REDIS_SERVER={}", found[1].display());
+    eprintln!("Ctrl-C stops both.");
+    run::until_stopped()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The binary that end-to-end tests start.
+fn binary(debug: bool) -> Result<PathBuf> {
+    let mut build = Command::new("cargo");
+    build.args(["build", "--quiet", "--package", "sluice-server"]).current_dir(run::root());
+    if !debug {
+        build.arg("--release");
+    }
+    run::done(&mut build)?;
+    Ok(run::target().join(if debug { "debug" } else { "release" }).join("sluice"))
+}
+
+/// `cargo nextest` where it is installed, else `cargo test`.
+fn runner(filter: Option<&str>) -> Command {
+    let nextest = run::output(Command::new("cargo").args(["nextest", "--version"])).is_some();
+    let mut command = Command::new("cargo");
+    if nextest {
+        command.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
+    } else {
+        command.args(["test", "--workspace", "--no-fail-fast"]);
+    }
+    command.args(filter);
+    command
+}
