@@ -1,4 +1,5 @@
-//! The real clients and servers of the end-to-end tests: npm packages and a Python environment.
+//! The real clients and servers of the end-to-end tests: npm packages and a Python environment, in a
+//! copy of `e2e/` under the target directory, so that the checkout stays clean.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,31 +8,24 @@ use anyhow::{Context as _, Result};
 
 use crate::run;
 
-/// Installs `e2e/package-lock.json` exactly, unless that was done already.
-pub(crate) fn node_packages(npm: &Path) -> Result<()> {
-    let directory = run::root().join("e2e");
-    let lock = directory.join("package-lock.json");
-    once(&lock, &directory.join("node_modules/.installed"), || {
+/// Copies `e2e/` and installs its packages, unless that was done already; gives the copy's place.
+pub(crate) fn install(npm: &Path, python: &Path) -> Result<PathBuf> {
+    let place = run::target().join("e2e");
+    copy(&run::root().join("e2e"), &place)?;
+    once(&place.join("package-lock.json"), &place.join("node_modules/.installed"), || {
         let mut command = Command::new(npm);
-        command.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&directory);
-        // A browser is found on the machine, never downloaded.
-        command.env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1").stdout(Stdio::null());
-        run::done(&mut command)
-    })
-}
-
-/// The Python of an environment with `e2e/requirements.txt`.
-pub(crate) fn python_packages(python: &Path) -> Result<PathBuf> {
-    let requirements = run::root().join("e2e/requirements.txt");
-    let environment = run::target().join("e2e-python");
-    let inside = environment.join("bin/python");
+        command.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&place);
+        run::done(command.stdout(Stdio::null()))
+    })?;
+    let environment = place.join(".venv");
+    let requirements = place.join("requirements.txt");
     once(&requirements, &environment.join(".installed"), || {
         run::done(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
-        let mut command = Command::new(&inside);
+        let mut command = Command::new(environment.join("bin/python"));
         command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
         run::done(command.arg(&requirements))
     })?;
-    Ok(inside)
+    Ok(place)
 }
 
 /// Runs `install` unless `mark` already holds what `source` says.
@@ -43,4 +37,25 @@ fn once(source: &Path, mark: &Path, install: impl FnOnce() -> Result<()>) -> Res
     }
     install()?;
     std::fs::write(mark, wanted).with_context(|| format!("cannot write {}", mark.display()))
+}
+
+/// Copies a folder's files over what is there; installed packages stay.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    let entries =
+        std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let (name, path) = (entry.file_name(), entry.path());
+        if name == "node_modules" || name == ".venv" || name == "__pycache__" {
+            continue;
+        }
+        if path.is_dir() {
+            copy(&path, &to.join(name))?;
+        } else {
+            std::fs::copy(&path, to.join(name))
+                .with_context(|| format!("cannot copy {}", path.display()))?;
+        }
+    }
+    Ok(())
 }

@@ -21,8 +21,7 @@ pub(crate) fn run(filter: Option<&str>, debug: bool) -> Result<ExitCode> {
     let [postgres, redis, chromium, node, npm, python] = &found[..] else {
         unreachable!("one path for each need");
     };
-    clients::node_packages(npm)?;
-    let python = clients::python_packages(python)?;
+    let clients = clients::install(npm, python)?;
     let binary = binary(debug)?;
     let services = Services::start(postgres, redis)?;
     let mut runner = runner(filter);
@@ -33,8 +32,8 @@ pub(crate) fn run(filter: Option<&str>, debug: bool) -> Result<ExitCode> {
         .env("SLUICE_TEST_REDIS_SERVER", redis)
         .env("SLUICE_TEST_CHROMIUM", chromium)
         .env("SLUICE_TEST_NODE", node)
-        .env("SLUICE_TEST_PYTHON", python)
-        .env("SLUICE_TEST_BINARY", binary);
+        .env("SLUICE_E2E", clients)
+        .env("SLUICE_BIN", binary);
     let status = run::guarded(&mut runner)?;
     drop(services);
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
