@@ -1,0 +1,377 @@
+//! Server-sent events as bytes (WHATWG HTML, "Parsing an event stream"): cuts a
+//! stream into events and glances at their messages, leaving every byte as it is.
+
+use bytes::Bytes;
+use memchr::memchr2;
+
+use crate::peek::{Message, Peek};
+
+/// One event as it came, with the blank line that ends it; or bytes between events.
+#[derive(Debug, Default)]
+pub struct Event {
+    /// The bytes, in pieces of the chunks they came in.
+    pub raw: Vec<Bytes>,
+    /// The event has an `id` that a client can resume from.
+    pub resumable: bool,
+    /// What its data holds, if it has data.
+    pub message: Option<Message>,
+}
+
+impl Event {
+    /// The bytes in one piece.
+    pub fn concat(&self) -> Vec<u8> {
+        self.raw.concat()
+    }
+}
+
+/// An event is larger than the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a server-sent event is larger than the bound")]
+pub struct TooLarge;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Field {
+    #[default]
+    Undecided,
+    Data {
+        fresh: bool,
+    },
+    Id,
+    Other,
+}
+
+/// Cuts a stream into events.
+#[expect(clippy::struct_excessive_bools, reason = "the state of a byte machine")]
+#[derive(Debug)]
+pub struct EventStream {
+    limit: usize,
+    held: Vec<Bytes>,
+    held_len: usize,
+    event_len: usize,
+    field: Field,
+    name: Vec<u8>,
+    line_len: usize,
+    skip_lf: bool,
+    at_start: bool,
+    has_data: bool,
+    resumable: bool,
+    peek: Peek,
+}
+
+impl EventStream {
+    /// Events of more than `limit` bytes are an error.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            held: Vec::new(),
+            held_len: 0,
+            event_len: 0,
+            field: Field::Undecided,
+            name: Vec::new(),
+            line_len: 0,
+            skip_lf: false,
+            at_start: true,
+            has_data: false,
+            resumable: false,
+            peek: Peek::default(),
+        }
+    }
+
+    /// Bytes of an event that has not ended yet and were not taken.
+    pub const fn held_len(&self) -> usize {
+        self.held_len
+    }
+
+    /// Lets go of what is held of an unfinished event; its message is still glanced at.
+    pub fn take_held(&mut self) -> Vec<Bytes> {
+        self.held_len = 0;
+        std::mem::take(&mut self.held)
+    }
+
+    /// Takes a chunk; events that it completes are added to `out`.
+    pub fn feed(&mut self, chunk: &Bytes, out: &mut Vec<Event>) -> Result<(), TooLarge> {
+        let mut start = 0;
+        let mut at = 0;
+        if std::mem::take(&mut self.skip_lf) && chunk.first() == Some(&b'\n') {
+            // Second half of a CRLF that was cut; belongs to no event.
+            if self.held.is_empty() && self.line_len == 0 {
+                out.push(Event { raw: vec![chunk.slice(..1)], ..Event::default() });
+                start = 1;
+            }
+            at = 1;
+        }
+        while let Some(found) = memchr2(b'\n', b'\r', &chunk[at..]).map(|found| at + found) {
+            self.line(&chunk[at..found]);
+            at = found + 1;
+            if chunk[found] == b'\r' {
+                match chunk.get(at) {
+                    Some(b'\n') => at += 1,
+                    Some(_) => {}
+                    None => self.skip_lf = true,
+                }
+            }
+            if self.end_line() {
+                self.hold(chunk.slice(start..at))?;
+                out.push(self.end_event());
+                start = at;
+            }
+        }
+        self.line(&chunk[at..]);
+        self.hold(chunk.slice(start..))
+    }
+
+    /// The stream is over; what had not ended is handed out as if it had.
+    pub fn finish(&mut self) -> Option<Event> {
+        self.end_line();
+        let event = self.end_event();
+        (!event.raw.is_empty() || event.message.is_some()).then_some(event)
+    }
+
+    fn hold(&mut self, piece: Bytes) -> Result<(), TooLarge> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        self.held_len += piece.len();
+        self.event_len += piece.len();
+        self.held.push(piece);
+        if self.event_len > self.limit { Err(TooLarge) } else { Ok(()) }
+    }
+
+    /// A piece of the current line, without its end.
+    fn line(&mut self, mut piece: &[u8]) {
+        self.line_len += piece.len();
+        while let Some((&byte, rest)) = piece.split_first() {
+            match self.field {
+                Field::Undecided if byte == b':' => {
+                    self.decide();
+                    piece = rest;
+                }
+                Field::Undecided => {
+                    self.name.push(byte);
+                    piece = rest;
+                    if self.at_start && self.name == b"\xef\xbb\xbf" {
+                        self.name.clear();
+                        self.line_len = rest.len();
+                    }
+                    if self.name.len() > 8 {
+                        self.field = Field::Other;
+                    }
+                }
+                Field::Data { fresh } => {
+                    let skip = usize::from(fresh && byte == b' ');
+                    self.field = Field::Data { fresh: false };
+                    self.peek.feed(&piece[skip..]);
+                    return;
+                }
+                Field::Id => {
+                    self.resumable |= piece.iter().any(|b| *b != b' ');
+                    return;
+                }
+                Field::Other => return,
+            }
+        }
+    }
+
+    fn decide(&mut self) {
+        self.field = match self.name.as_slice() {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.peek.feed(b"\n");
+                }
+                Field::Data { fresh: true }
+            }
+            b"id" => Field::Id,
+            _ => Field::Other,
+        };
+    }
+
+    /// Ends the current line; true if it was blank, which ends the event.
+    fn end_line(&mut self) -> bool {
+        if self.field == Field::Undecided && self.name == b"data" {
+            self.decide();
+        }
+        self.at_start = false;
+        self.field = Field::Undecided;
+        self.name.clear();
+        std::mem::take(&mut self.line_len) == 0
+    }
+
+    fn end_event(&mut self) -> Event {
+        self.held_len = 0;
+        self.event_len = 0;
+        self.has_data = false;
+        Event {
+            raw: std::mem::take(&mut self.held),
+            resumable: std::mem::take(&mut self.resumable),
+            message: self.peek.finish(),
+        }
+    }
+}
+
+/// The lines of an event's bytes as (content, with its end).
+fn lines(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut rest = raw;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let content = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        let crlf = rest.get(content..content + 2) == Some(b"\r\n");
+        let end = (content + if crlf { 2 } else { 1 }).min(rest.len());
+        let line = (&rest[..content], &rest[..end]);
+        rest = &rest[end..];
+        Some(line)
+    })
+}
+
+fn data_of(line: &[u8]) -> Option<&[u8]> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let rest = line.strip_prefix(b"data")?;
+    if rest.is_empty() {
+        return Some(rest);
+    }
+    let value = rest.strip_prefix(b":")?;
+    Some(value.strip_prefix(b" ").unwrap_or(value))
+}
+
+/// The data of one event's bytes, its lines joined.
+pub fn event_data(raw: &[u8]) -> Vec<u8> {
+    let data: Vec<&[u8]> = lines(raw).filter_map(|(line, _)| data_of(line)).collect();
+    data.join(&b'\n')
+}
+
+/// One event's bytes with other data; everything else stays as it is.
+pub fn with_data(raw: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len() + data.len());
+    let mut written = false;
+    for (line, full) in lines(raw) {
+        if data_of(line).is_none() {
+            out.extend_from_slice(full);
+        } else if !std::mem::replace(&mut written, true) {
+            let end = &full[line.len()..];
+            let end = if end.is_empty() { b"\n" } else { end };
+            for part in data.split(|b| matches!(b, b'\n' | b'\r')) {
+                out.extend_from_slice(b"data: ");
+                out.extend_from_slice(part);
+                out.extend_from_slice(end);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::peek::MessageKind;
+
+    type Seen = (Option<MessageKind>, Vec<u8>, bool);
+
+    /// Feeds a stream in pieces; returns what came out and the messages seen.
+    fn run(stream: &[u8], cuts: &[usize]) -> (Vec<u8>, Vec<Seen>) {
+        let mut events = EventStream::new(1 << 20);
+        let mut out = Vec::new();
+        let mut at = 0;
+        for cut in cuts.iter().copied().chain([stream.len()]) {
+            let cut = cut.clamp(at, stream.len());
+            events.feed(&Bytes::copy_from_slice(&stream[at..cut]), &mut out).expect("small");
+            at = cut;
+        }
+        out.extend(events.finish());
+        let bytes = out.iter().flat_map(Event::concat).collect();
+        let seen = out
+            .iter()
+            .filter(|event| event.message.is_some() || event.resumable)
+            .map(|event| {
+                (
+                    event.message.as_ref().map(|m| m.kind),
+                    event_data(&event.concat()),
+                    event.resumable,
+                )
+            })
+            .collect();
+        (bytes, seen)
+    }
+
+    #[test]
+    fn every_line_end_and_field_is_understood() {
+        let result = MessageKind::Result;
+        let table: [(&str, &str, bool); 8] = [
+            ("data: {\"id\":1,\"result\":{}}\n\n", "{\"id\":1,\"result\":{}}", false),
+            (
+                ": c\r\n\r\nevent: message\r\ndata:{\"id\":1,\"result\":2}\r\n\r\n",
+                "{\"id\":1,\"result\":2}",
+                false,
+            ),
+            ("event: message\rdata: {\"id\":1,\"result\":3}\r\r", "{\"id\":1,\"result\":3}", false),
+            (
+                "id: e1\nretry: 5\ndata: {\"id\":1,\ndata:\"result\":4}\n\n",
+                "{\"id\":1,\n\"result\":4}",
+                true,
+            ),
+            ("\u{feff}data: {\"id\":1,\"result\":5}\n\n", "{\"id\":1,\"result\":5}", false),
+            ("database: x\ndata: {\"id\":1,\"result\":6}\n\n", "{\"id\":1,\"result\":6}", false),
+            ("data:  {\"id\":1,\"result\":7}\ndata\n\n", " {\"id\":1,\"result\":7}\n", false),
+            ("data: {\"id\":1,\"result\":8}", "{\"id\":1,\"result\":8}", false),
+        ];
+        for (stream, data, resumable) in table {
+            let (bytes, seen) = run(stream.as_bytes(), &[]);
+            assert_eq!(bytes, stream.as_bytes(), "{stream:?}");
+            assert_eq!(seen, [(Some(result), data.as_bytes().to_vec(), resumable)], "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn priming_events_and_comments_pass_without_a_message() {
+        let stream = "id: e0\nretry: 3000\ndata: \n\n: keepalive\n\nid:\ndata:\n\n";
+        let (bytes, seen) = run(stream.as_bytes(), &[]);
+        assert_eq!(bytes, stream.as_bytes());
+        assert_eq!(seen, [(None, Vec::new(), true)]);
+    }
+
+    #[test]
+    fn data_is_replaced_and_the_rest_kept() {
+        let raw = b"id: 7\r\n: c\r\nevent: message\r\ndata: {\r\ndata: }\r\nretry: 9\r\n\r\n";
+        let new = with_data(raw, b"{\"a\":\n1}");
+        assert_eq!(
+            new,
+            b"id: 7\r\n: c\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\nretry: 9\r\n\r\n"
+        );
+        assert_eq!(event_data(&new), b"{\"a\":\n1}");
+    }
+
+    #[test]
+    fn an_event_over_the_bound_is_an_error_even_when_it_was_let_go() {
+        let mut events = EventStream::new(100);
+        let chunk = Bytes::from(vec![b'd'; 60]);
+        let mut out = Vec::new();
+        assert_eq!(events.feed(&chunk, &mut out), Ok(()));
+        assert_eq!(events.take_held().len(), 1);
+        assert_eq!(events.feed(&chunk, &mut out), Err(TooLarge));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_pass_and_cuts_do_not_matter(
+            parts in proptest::collection::vec(
+                prop_oneof![
+                    Just("data: {\"id\":1,\"result\":\"é\"}"), Just("data:"), Just("data"), Just("id: 5"),
+                    Just(": c"), Just("event: message"), Just("\n"), Just("\r"), Just("\r\n"), Just("\n\n"),
+                    Just("\r\r"), Just("x"), Just("\u{feff}"), Just("{\"id\":2,\"method\":\"a\"}"),
+                ],
+                0..30,
+            ),
+            cuts in proptest::collection::vec(0_usize..300, 0..8),
+        ) {
+            let stream = parts.concat();
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            let (bytes, seen) = run(stream.as_bytes(), &cuts);
+            prop_assert_eq!(&bytes, stream.as_bytes());
+            let (_, whole) = run(stream.as_bytes(), &[]);
+            prop_assert_eq!(seen, whole);
+        }
+    }
+}
