@@ -1,1 +1,22 @@
-//! Counters in process and in Redis under one contract.
+//! Counters in process and in Redis under one contract: every limit of a call is charged in one
+//! atomic step or none is. What a limit means is `policy`'s; what becomes of a refused call, the caller's.
+
+mod bindings;
+mod buckets;
+mod contract;
+mod counters;
+mod file;
+mod memory;
+mod plan;
+mod redis;
+mod span;
+mod unavailable;
+
+pub use crate::redis::{RedisCounters, RedisOptions, RedisUrlError};
+pub use bindings::Bindings;
+pub use contract::{Clock, CounterKey, Demand, Reading, Reserved};
+pub use counters::Counters;
+pub use file::FileError;
+pub use memory::{Memory, MemoryOptions};
+
+pub use unavailable::{Health, Reason, Unavailable};

@@ -1,0 +1,288 @@
+//! The counters and reservations of some workspaces, under one lock.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sluice_domain::{Amount, ReservationId, WorkspaceId};
+
+use super::MemoryOptions;
+use crate::buckets::Buckets;
+use crate::contract::Reading;
+use crate::plan::Ask;
+use crate::span::{SECOND, Span};
+
+/// How many expired entries a call clears away: more than it adds, so that garbage never piles up.
+const CLEARED_AT_ONCE: usize = 40;
+/// A retry must find its reservation, however short the windows are.
+const LEAST_REMEMBERED: i64 = 60 * SECOND;
+
+type Name = (WorkspaceId, Arc<str>);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Counter {
+    pub(crate) span: Span,
+    pub(crate) buckets: Buckets,
+}
+
+/// One charge of a reservation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Charged {
+    pub(crate) counter: Arc<str>,
+    pub(crate) epoch: i64,
+    pub(crate) bucket: i64,
+    pub(crate) amount: Amount,
+}
+
+/// What became of a reservation id. An empty list of charges: it was given back, and is void.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) until: i64,
+    pub(crate) charges: Vec<Charged>,
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    bounds: MemoryOptions,
+    counters: HashMap<Name, Counter>,
+    of_workspace: HashMap<WorkspaceId, usize>,
+    records: HashMap<(WorkspaceId, ReservationId), Record>,
+    counter_ends: BinaryHeap<Reverse<(i64, Name)>>,
+    record_ends: BinaryHeap<Reverse<(i64, WorkspaceId, ReservationId)>>,
+}
+
+impl Shard {
+    pub(crate) fn new(bounds: MemoryOptions) -> Self {
+        Self {
+            bounds,
+            counters: HashMap::new(),
+            of_workspace: HashMap::new(),
+            records: HashMap::new(),
+            counter_ends: BinaryHeap::new(),
+            record_ends: BinaryHeap::new(),
+        }
+    }
+
+    /// Charges all `asks`, giving `old` back first, or changes nothing. `None`: no room for another counter.
+    pub(crate) fn book(
+        &mut self,
+        now: i64,
+        workspace: WorkspaceId,
+        old: Option<ReservationId>,
+        id: ReservationId,
+        asks: &[Ask],
+        keep: Duration,
+    ) -> Option<(bool, Vec<Reading>)> {
+        self.clear(now);
+        if let Some(record) = self.records.get(&(workspace, id)) {
+            let granted = !record.charges.is_empty();
+            return Some((granted, self.read_as_charged(now, workspace, asks)));
+        }
+        let mut work = self.settled(now, workspace, asks);
+        let given_back = old.and_then(|old| self.records.get(&(workspace, old))).cloned();
+        let mut elsewhere = Vec::new();
+        for charged in given_back.iter().flat_map(|record| &record.charges) {
+            match asks.iter().position(|ask| *ask.name == *charged.counter) {
+                Some(at) => give_back(&mut work[at], charged),
+                None => elsewhere.push(charged.clone()),
+            }
+        }
+        if !asks.iter().zip(&work).all(|(ask, buckets)| buckets.fits(ask.max, ask.amount)) {
+            let readings = readings(now, asks, &work, |ask| ask.amount);
+            return Some((false, readings));
+        }
+        let names = self.names(workspace, asks)?;
+        let mut charges = Vec::with_capacity(asks.len());
+        for ((ask, buckets), name) in asks.iter().zip(&mut work).zip(&names) {
+            let bucket = ask.span.index(now);
+            buckets.add(bucket, ask.amount);
+            let (counter, amount) = (Arc::clone(&name.1), ask.amount);
+            charges.push(Charged { counter, epoch: buckets.epoch, bucket, amount });
+        }
+        let readings = readings(now, asks, &work, |_| Amount::ZERO);
+        for ((ask, buckets), name) in asks.iter().zip(work).zip(names) {
+            self.put(name, ask.span, buckets);
+        }
+        self.give_back_all(now, workspace, &elsewhere);
+        if let Some(old) = old {
+            self.remember(workspace, old, now + LEAST_REMEMBERED, Vec::new());
+        }
+        if !charges.is_empty() {
+            let until = self.remembered_until(now, workspace, asks, keep);
+            self.remember(workspace, id, until, charges);
+        }
+        Some((true, readings))
+    }
+
+    pub(crate) fn refund(&mut self, now: i64, workspace: WorkspaceId, id: ReservationId) {
+        self.clear(now);
+        let charges = self.records.get(&(workspace, id)).map(|record| record.charges.clone());
+        self.give_back_all(now, workspace, &charges.unwrap_or_default());
+        self.remember(workspace, id, now + 2 * LEAST_REMEMBERED, Vec::new());
+    }
+
+    pub(crate) fn read(&mut self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Reading> {
+        let work = self.settled(now, workspace, asks);
+        readings(now, asks, &work, |ask| ask.amount)
+    }
+
+    fn read_as_charged(&self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Reading> {
+        let work = self.settled(now, workspace, asks);
+        readings(now, asks, &work, |_| Amount::ZERO)
+    }
+
+    pub(crate) fn reset(&mut self, now: i64, workspace: WorkspaceId, ask: &Ask) {
+        if let Some(counter) = self.counters.get_mut(&(workspace, Arc::from(ask.name.as_str()))) {
+            counter.buckets.filled.clear();
+            counter.buckets.epoch = now.max(counter.buckets.epoch + 1);
+        }
+    }
+
+    /// Copies of the counters asked for, without what counts no more.
+    fn settled(&self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Buckets> {
+        asks.iter()
+            .map(|ask| {
+                let known = self.counters.get(&(workspace, Arc::from(ask.name.as_str())));
+                let mut buckets = known.map(|known| known.buckets.clone()).unwrap_or_default();
+                buckets.settle(ask.span, now);
+                buckets
+            })
+            .collect()
+    }
+
+    /// The keys of the counters, if there is room for those that are new.
+    fn names(&self, workspace: WorkspaceId, asks: &[Ask]) -> Option<Vec<Name>> {
+        let names: Vec<Name> =
+            asks.iter().map(|ask| (workspace, Arc::from(ask.name.as_str()))).collect();
+        let new = names.iter().filter(|name| !self.counters.contains_key(*name)).count();
+        let of_workspace = self.of_workspace.get(&workspace).copied().unwrap_or(0);
+        let room = self.counters.len() + new <= self.bounds.max_counters
+            && of_workspace + new <= self.bounds.max_counters_of_workspace;
+        (new == 0 || room).then_some(names)
+    }
+
+    /// Stores a counter, and sees to its end.
+    pub(crate) fn put(&mut self, name: Name, span: Span, buckets: Buckets) {
+        let ends = buckets.empties_at(span).unwrap_or(0);
+        if self.counters.insert(name.clone(), Counter { span, buckets }).is_none() {
+            *self.of_workspace.entry(name.0).or_insert(0) += 1;
+            self.counter_ends.push(Reverse((ends, name)));
+        }
+    }
+
+    fn give_back_all(&mut self, now: i64, workspace: WorkspaceId, charges: &[Charged]) {
+        for charged in charges {
+            if let Some(counter) = self.counters.get_mut(&(workspace, Arc::clone(&charged.counter)))
+            {
+                counter.buckets.settle(counter.span, now);
+                give_back(&mut counter.buckets, charged);
+            }
+        }
+    }
+
+    /// As long as the charge counts, but no longer than `keep` and no shorter than a retry may take.
+    fn remembered_until(
+        &self,
+        now: i64,
+        workspace: WorkspaceId,
+        asks: &[Ask],
+        keep: Duration,
+    ) -> i64 {
+        let counts_until = asks
+            .iter()
+            .filter_map(|ask| self.counters.get(&(workspace, Arc::from(ask.name.as_str()))))
+            .filter_map(|counter| counter.buckets.empties_at(counter.span))
+            .max();
+        let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
+        counts_until.unwrap_or(now).min(now.saturating_add(keep)).max(now + LEAST_REMEMBERED)
+    }
+
+    pub(crate) fn remember(
+        &mut self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        until: i64,
+        charges: Vec<Charged>,
+    ) {
+        if self.records.len() >= self.bounds.max_reservations
+            && let Some(Reverse((_, workspace, id))) = self.record_ends.pop()
+        {
+            self.records.remove(&(workspace, id));
+        }
+        self.records.insert((workspace, id), Record { until, charges });
+        self.record_ends.push(Reverse((until, workspace, id)));
+    }
+
+    /// Clears away some of what has ended. Each entry has one place in its heap at least; where its
+    /// end moved on, it is put back.
+    pub(crate) fn clear(&mut self, now: i64) {
+        for _ in 0..CLEARED_AT_ONCE {
+            let Some(Reverse((ends, _))) = self.counter_ends.peek() else { break };
+            if *ends > now {
+                break;
+            }
+            let Some(Reverse((_, name))) = self.counter_ends.pop() else { break };
+            let Some(counter) = self.counters.get(&name) else { continue };
+            match counter.buckets.empties_at(counter.span).filter(|ends| *ends > now) {
+                Some(ends) => self.counter_ends.push(Reverse((ends, name))),
+                None => self.forget(&name),
+            }
+        }
+        for _ in 0..CLEARED_AT_ONCE {
+            let Some(Reverse((until, workspace, id))) = self.record_ends.peek().copied() else {
+                break;
+            };
+            if until > now {
+                break;
+            }
+            self.record_ends.pop();
+            if self.records.get(&(workspace, id)).is_some_and(|record| record.until <= now) {
+                self.records.remove(&(workspace, id));
+            }
+        }
+    }
+
+    fn forget(&mut self, name: &Name) {
+        self.counters.remove(name);
+        if let Some(count) = self.of_workspace.get_mut(&name.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_workspace.remove(&name.0);
+            }
+        }
+    }
+
+    pub(crate) fn counters(&self) -> impl Iterator<Item = (&Name, &Counter)> {
+        self.counters.iter()
+    }
+
+    pub(crate) fn records(&self) -> impl Iterator<Item = (&(WorkspaceId, ReservationId), &Record)> {
+        self.records.iter()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.counters.len(), self.records.len())
+    }
+}
+
+fn give_back(buckets: &mut Buckets, charged: &Charged) {
+    if buckets.epoch == charged.epoch {
+        buckets.take_back(charged.bucket, charged.amount);
+    }
+}
+
+fn readings(
+    now: i64,
+    asks: &[Ask],
+    work: &[Buckets],
+    amount: impl Fn(&Ask) -> Amount,
+) -> Vec<Reading> {
+    asks.iter()
+        .zip(work)
+        .map(|(ask, buckets)| buckets.reading(ask.span, now, ask.max, amount(ask)))
+        .collect()
+}

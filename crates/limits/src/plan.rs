@@ -1,0 +1,131 @@
+//! A call's demands as the stores want them: one entry a counter, each with its own name.
+
+use sluice_domain::{Amount, Scope};
+
+use crate::buckets::left;
+use crate::contract::{CounterKey, Demand, Reading};
+use crate::span::Span;
+
+/// Everything that one call asks of one counter.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    /// The smallest `max` asked.
+    pub(crate) max: Amount,
+    /// The sum of the amounts asked.
+    pub(crate) amount: Amount,
+}
+
+/// The asks of a call, and which of them answers which demand.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) asks: Vec<Ask>,
+    demands: Vec<(usize, Amount)>,
+}
+
+impl Plan {
+    pub(crate) fn of(demands: &[Demand]) -> Self {
+        let mut asks: Vec<Ask> = Vec::with_capacity(demands.len());
+        let demands = demands
+            .iter()
+            .map(|demand| {
+                let ask = ask(&demand.key, demand.max, demand.amount);
+                let at = asks.iter().position(|known| known.name == ask.name);
+                let at = at.unwrap_or_else(|| {
+                    asks.push(Ask { amount: Amount::ZERO, ..ask.clone() });
+                    asks.len() - 1
+                });
+                let known = &mut asks[at];
+                known.amount = known.amount.saturating_add(ask.amount);
+                known.max = known.max.min(ask.max);
+                (at, demand.max)
+            })
+            .collect();
+        Self { asks, demands }
+    }
+
+    /// A reading of each demand from a reading of each ask.
+    pub(crate) fn readings(&self, of_asks: &[Reading]) -> Vec<Reading> {
+        self.demands
+            .iter()
+            .filter_map(|&(at, max)| of_asks.get(at).map(|reading| (reading, max)))
+            .map(|(reading, max)| Reading { remaining: left(max, reading.used), ..*reading })
+            .collect()
+    }
+}
+
+/// A negative amount would lower a count: it is charged as nothing.
+fn ask(key: &CounterKey, max: Amount, amount: Amount) -> Ask {
+    let span = Span::of(key.window, key.reset);
+    Ask { name: name(key, span), span, max, amount: amount.max(Amount::ZERO) }
+}
+
+/// A counter to be read: as asked for the least amount there is, so that `wait` says when anything fits.
+pub(crate) fn look(key: &CounterKey, max: Amount) -> Ask {
+    ask(key, max, Amount::from_billionths(1))
+}
+
+/// The counter's name within its workspace. Unambiguous whatever counter and owner are made of.
+pub(crate) fn name(key: &CounterKey, span: Span) -> String {
+    let scope = match key.scope {
+        Scope::Grant => 'g',
+        Scope::Session => 's',
+        Scope::Server => 'v',
+        Scope::Workspace => 'w',
+    };
+    format!("{scope}:{}:{}:{}", span.name(), escaped(&key.counter), escaped(&key.owner))
+}
+
+/// Keeps separators, braces (Redis hash tags) and spaces out of a part of a name.
+pub(crate) fn escaped(part: &str) -> String {
+    let mut out = String::with_capacity(part.len());
+    for c in part.chars() {
+        if c.is_ascii_alphanumeric() || "_.-".contains(c) {
+            out.push(c);
+        } else {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                out.push('%');
+                out.push_str(&format!("{byte:02x}"));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sluice_domain::{Reset, Window};
+
+    fn key(counter: &str, owner: &str) -> CounterKey {
+        CounterKey {
+            counter: counter.to_owned(),
+            window: Window::Minute,
+            reset: Reset::Sliding,
+            scope: Scope::Grant,
+            owner: owner.to_owned(),
+        }
+    }
+
+    #[test]
+    fn names_are_unambiguous() {
+        let name = |counter, owner| name(&key(counter, owner), Span::Month);
+        assert_ne!(name("a:b", "c"), name("a", "b:c"));
+        assert_ne!(name("a%3a", "c"), name("a:", "c"));
+        assert!(!name("a} {b", "ö\n").contains(['{', '}', ' ', '\n']));
+    }
+
+    #[test]
+    fn demands_on_one_counter_are_asked_together() {
+        let demand = |max, amount| Demand {
+            key: key("n", "o"),
+            max: Amount::whole(max),
+            amount: Amount::whole(amount),
+        };
+        let plan = Plan::of(&[demand(5, 1), demand(3, 2)]);
+        assert_eq!(plan.asks.len(), 1);
+        assert_eq!((plan.asks[0].max, plan.asks[0].amount), (Amount::whole(3), Amount::whole(3)));
+    }
+}

@@ -1,0 +1,260 @@
+//! Counters in Redis or Valkey, shared by all replicas. Each step is one script in one round trip;
+//! all keys of a workspace carry its hash tag, and the time is the server's own.
+
+mod address;
+mod circuit;
+mod fault;
+mod link;
+mod script;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Value;
+use sluice_domain::{Amount, ReservationId, WorkspaceId};
+
+pub use self::address::RedisUrlError;
+use self::circuit::{Circuit, Refund};
+use self::script::{Call, Script};
+use crate::buckets::{duration, left};
+use crate::contract::{Clock, Reading, Reserved};
+use crate::plan::{Ask, Plan};
+use crate::span::{SECOND, Span};
+use crate::unavailable::{Health, Reason, Unavailable};
+
+/// A retry must find its reservation, however short the windows are.
+const LEAST_REMEMBERED: Duration = Duration::from_secs(60);
+/// How long a given-back reservation turns late reserves away.
+const VOID_REMEMBERED: Duration = Duration::from_secs(120);
+
+/// How to use Redis.
+#[derive(Clone)]
+pub struct RedisOptions {
+    /// The bound on one answer, reconnecting included.
+    pub timeout: Duration,
+    /// The first wait before a store that failed is tried again; doubles up to a second.
+    pub first_retry: Duration,
+    /// For tests: the time that counts, in place of the server's own.
+    pub clock: Option<Clock>,
+}
+
+impl Default for RedisOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(1),
+            first_retry: Duration::from_millis(50),
+            clock: None,
+        }
+    }
+}
+
+impl fmt::Debug for RedisOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisOptions").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// The Redis store behind [`crate::Counters`].
+pub struct RedisCounters {
+    circuit: Arc<Circuit>,
+    clock: Option<Clock>,
+}
+
+impl fmt::Debug for RedisCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisCounters").finish_non_exhaustive()
+    }
+}
+
+impl RedisCounters {
+    pub(crate) async fn open(url: &str, options: RedisOptions) -> Result<Self, RedisUrlError> {
+        let address = address::parse(url)?;
+        let clock = options.clock.clone();
+        Ok(Self { circuit: Circuit::start(address, options).await, clock })
+    }
+
+    pub(crate) async fn reserve(
+        &self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        plan: &Plan,
+        keep: Duration,
+    ) -> Result<Reserved, Unavailable> {
+        let record = record_key(workspace, id);
+        let call = self.booking(workspace, record.clone(), record, plan, &[], keep);
+        self.reserved(plan, &call).await
+    }
+
+    pub(crate) async fn rebook(
+        &self,
+        workspace: WorkspaceId,
+        old: ReservationId,
+        before: &Plan,
+        new: ReservationId,
+        plan: &Plan,
+        keep: Duration,
+    ) -> Result<Reserved, Unavailable> {
+        let others: Vec<&Ask> = before
+            .asks
+            .iter()
+            .filter(|ask| !plan.asks.iter().any(|charged| charged.name == ask.name))
+            .collect();
+        let (new, old) = (record_key(workspace, new), record_key(workspace, old));
+        let call = self.booking(workspace, new, old, plan, &others, keep);
+        self.reserved(plan, &call).await
+    }
+
+    fn booking(
+        &self,
+        workspace: WorkspaceId,
+        new: String,
+        old: String,
+        plan: &Plan,
+        others: &[&Ask],
+        keep: Duration,
+    ) -> Call {
+        let mut call = Call::new(&script::BOOK);
+        call.key(new).key(old).arg(self.time()).arg(keep.as_millis());
+        call.arg(LEAST_REMEMBERED.as_millis()).arg(plan.asks.len());
+        for ask in &plan.asks {
+            call.key(counter_key(workspace, &ask.name));
+            push_ask(&mut call, ask);
+        }
+        for ask in others {
+            call.key(counter_key(workspace, &ask.name));
+            push_span(&mut call, ask.span);
+        }
+        call
+    }
+
+    async fn reserved(&self, plan: &Plan, call: &Call) -> Result<Reserved, Unavailable> {
+        let (verdict, readings) = read_answer(&self.circuit.run(call).await?, &plan.asks)?;
+        Ok(Reserved { granted: verdict == "granted", readings: plan.readings(&readings) })
+    }
+
+    pub(crate) async fn refund(
+        &self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        plan: &Plan,
+    ) -> Result<(), Unavailable> {
+        let mut call = Call::new(&script::REFUND);
+        call.key(record_key(workspace, id)).arg(self.time()).arg(VOID_REMEMBERED.as_millis());
+        for ask in &plan.asks {
+            call.key(counter_key(workspace, &ask.name));
+            push_span(&mut call, ask.span);
+        }
+        let refund = Refund::new(call);
+        let done = self.circuit.run(refund.call()).await;
+        if done.is_err() {
+            self.circuit.keep(refund);
+        }
+        done.map(|_| ())
+    }
+
+    pub(crate) async fn read(
+        &self,
+        workspace: WorkspaceId,
+        asks: &[Ask],
+    ) -> Result<Vec<Reading>, Unavailable> {
+        let mut call = Call::new(&script::READ);
+        call.arg(self.time());
+        for ask in asks {
+            call.key(counter_key(workspace, &ask.name));
+            push_ask(&mut call, ask);
+        }
+        read_answer(&self.circuit.run(&call).await?, asks).map(|(_, readings)| readings)
+    }
+
+    pub(crate) async fn reset(&self, workspace: WorkspaceId, ask: &Ask) -> Result<(), Unavailable> {
+        let mut call = Call::new(&script::RESET);
+        call.key(counter_key(workspace, &ask.name)).arg(self.time());
+        push_span(&mut call, ask.span);
+        self.circuit.run(&call).await.map(|_| ())
+    }
+
+    /// Runs one of the scripts of the bindings.
+    pub(crate) async fn bound(
+        &self,
+        script: &'static Script,
+        keys: [String; 2],
+        args: &[&[u8]],
+    ) -> Result<Value, Unavailable> {
+        let mut call = Call::new(script);
+        for key in keys {
+            call.key(key);
+        }
+        for arg in args {
+            call.bytes(arg);
+        }
+        self.circuit.run(&call).await
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.circuit.health()
+    }
+
+    pub(crate) async fn probe(&self) {
+        self.circuit.probe().await;
+    }
+
+    fn time(&self) -> String {
+        let now = self.clock.as_ref().map(|clock| clock().timestamp_micros());
+        now.map(|now| now.to_string()).unwrap_or_default()
+    }
+}
+
+pub(crate) use self::script::{BIND, COUNT, TOUCH, UNBIND};
+
+fn record_key(workspace: WorkspaceId, id: ReservationId) -> String {
+    format!("sluice:{{{workspace}}}:r:{id}")
+}
+
+fn counter_key(workspace: WorkspaceId, name: &str) -> String {
+    format!("sluice:{{{workspace}}}:c:{name}")
+}
+
+fn push_span(call: &mut Call, span: Span) {
+    let (kind, length) = match span {
+        Span::Sliding { width } => ("s", width),
+        Span::Fixed { length } => ("c", length),
+        Span::Month => ("m", 0),
+    };
+    call.arg(kind).arg(length);
+}
+
+fn push_ask(call: &mut Call, ask: &Ask) {
+    push_span(call, ask.span);
+    for amount in [ask.max, ask.amount] {
+        let billion = Amount::ONE.billionths();
+        call.arg(amount.billionths().div_euclid(billion));
+        call.arg(amount.billionths().rem_euclid(billion));
+    }
+}
+
+/// Reads a verdict and four numbers for each ask, see `lua/common.lua`.
+fn read_answer(answer: &Value, asks: &[Ask]) -> Result<(String, Vec<Reading>), Unavailable> {
+    let words: Vec<String> = redis::FromRedisValue::from_redis_value_ref(answer)
+        .map_err(|_| Unavailable::certain(Reason::Other("unexpected answer".to_owned())))?;
+    let numbers: Option<Vec<i128>> = words.iter().skip(1).map(|word| word.parse().ok()).collect();
+    let numbers = numbers.filter(|numbers| numbers.len() == 4 * asks.len());
+    let (Some(verdict), Some(numbers)) = (words.first(), numbers) else {
+        return Err(Unavailable::certain(Reason::Other("unexpected answer".to_owned())));
+    };
+    let readings = asks.iter().zip(numbers.chunks_exact(4)).map(|(ask, told)| {
+        let used = Amount::from_billionths(told[0] * Amount::ONE.billionths() + told[1]);
+        let time = |micros: i128| {
+            let micros = i64::try_from(micros).ok().filter(|micros| *micros >= 0);
+            micros.map(|micros| duration(micros.min(400 * 86_400 * SECOND)))
+        };
+        Reading {
+            used,
+            remaining: left(ask.max, used),
+            wait: time(told[2]),
+            never: told[2] == -2,
+            resets_in: time(told[3]),
+        }
+    });
+    Ok((verdict.clone(), readings.collect()))
+}
