@@ -3,11 +3,14 @@
 #![expect(clippy::missing_panics_doc, reason = "a helper of tests fails the test by a panic")]
 
 pub mod clock;
+pub mod http;
 pub mod mcp_server;
 pub mod raw_upstream;
 pub mod redis_server;
+pub mod sluice;
 
 pub use clock::TestClock;
 pub use mcp_server::{Behaviour, FakeServer, Framing, Seen};
 pub use raw_upstream::RawUpstream;
 pub use redis_server::RedisServer;
+pub use sluice::{Setup, Sluice};
