@@ -2,8 +2,10 @@
 //! the records that cross crates. No I/O, no clock.
 
 mod amount;
+mod approval;
 mod call;
 mod decision;
+mod feed;
 mod ids;
 mod limit;
 mod risk;
@@ -14,8 +16,10 @@ mod tool;
 mod words;
 
 pub use amount::{Amount, AmountError};
+pub use approval::ApprovalStatus;
 pub use call::{CallRecord, CallTiming, SecurityEvent, SecurityKind};
 pub use decision::{Code, Outcome};
+pub use feed::{ActorKind, ChangeKind, PolicyKind};
 pub use ids::{
     ApiTokenId, ApprovalId, CallId, EventId, GrantId, InviteId, LoginSessionId, ParseIdError,
     PolicyId, ReservationId, ServerId, ToolId, UserId, WorkspaceId,

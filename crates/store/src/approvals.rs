@@ -1,0 +1,337 @@
+//! Parked calls. An approval is bound to the exact call (grant, tool, arguments' digest, the
+//! rules' digest); the same call sent again joins it; it runs once at most.
+
+mod decide;
+mod run;
+
+pub use decide::{Decision, Verdict, decide, decisions};
+pub use run::{Taken, finish, give_up, mark_unknown, put_back, take_for_run};
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{
+    ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, GrantId, PolicyId, ServerId,
+    Severity, UserId, WorkspaceId,
+};
+
+use crate::column::{Value, json, record};
+use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
+use crate::{Conn, StoreError, changes};
+
+record! {
+    /// A parked call.
+    pub struct Approval {
+        pub id: ApprovalId,
+        pub workspace_id: WorkspaceId,
+        pub server_id: ServerId,
+        pub grant_id: GrantId,
+        pub grant_label: String,
+        /// The call that asked first.
+        pub call_id: CallId,
+        pub tool: String,
+        /// Hash of the tool's definition when it was asked.
+        pub tool_hash: String,
+        pub category: Category,
+        pub severity: Severity,
+        pub arguments_digest: String,
+        /// Sealed; gone some days after the decision.
+        pub sealed_arguments: Option<Vec<u8>>,
+        pub policy_id: PolicyId,
+        pub policy_version: i64,
+        /// Pointer of the rule that asked.
+        pub rule: String,
+        /// Digest of the rules that bear on the tool, so that an edit elsewhere does not matter.
+        pub rules_digest: String,
+        pub session: Option<String>,
+        pub client_name: Option<String>,
+        /// `role:…` and `member:…`; empty: admins and policy managers.
+        pub approvers: Vec<String>,
+        pub quorum: i64,
+        /// Whether the member who made the grant may decide.
+        pub self_allowed: bool,
+        pub status: ApprovalStatus,
+        /// Found by the same call sent again.
+        pub live: bool,
+        pub created_at: DateTime<Utc>,
+        pub hold_until: DateTime<Utc>,
+        pub expires_at: DateTime<Utc>,
+        pub decided_at: Option<DateTime<Utc>>,
+        pub decided_by: Option<UserId>,
+        /// The deciding person's words.
+        pub note: Option<String>,
+        pub run_at: Option<DateTime<Utc>>,
+        /// The replica that released it.
+        pub run_by: Option<String>,
+        /// The call under which it ran.
+        pub run_call_id: Option<CallId>,
+        pub finished_at: Option<DateTime<Utc>>,
+    }
+}
+
+/// A call to park.
+#[derive(Debug, Clone, Copy)]
+pub struct NewApproval<'a> {
+    pub id: ApprovalId,
+    pub server: ServerId,
+    pub grant: GrantId,
+    pub grant_label: &'a str,
+    pub call: CallId,
+    pub tool: &'a str,
+    pub tool_hash: &'a str,
+    pub category: Category,
+    pub severity: Severity,
+    pub arguments_digest: &'a str,
+    pub sealed_arguments: &'a [u8],
+    pub policy: PolicyId,
+    pub policy_version: i64,
+    pub rule: &'a str,
+    pub rules_digest: &'a str,
+    pub session: Option<&'a str>,
+    pub client_name: Option<&'a str>,
+    pub approvers: &'a [String],
+    pub quorum: i64,
+    pub self_allowed: bool,
+    pub hold_until: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// What became of a call to park.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parked {
+    /// A new approval.
+    Created(Approval),
+    /// The same call is there already: pending, approved, denied or running.
+    Joined(Approval),
+    /// The grant has as many pending ones as it may have.
+    TooMany,
+}
+
+/// Parks a call, or joins the live approval of the same call. `max_pending` bounds what a grant
+/// may have waiting; joining is never bounded. The id is the caller's, because the sealed
+/// arguments are bound to it.
+pub async fn create_or_join(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    new: NewApproval<'_>,
+    max_pending: i64,
+    now: DateTime<Utc>,
+) -> Result<Parked, StoreError> {
+    // The grant's row lock: the bound holds whatever else asks at once.
+    let sql = "UPDATE grants SET revision = revision WHERE workspace_id = $1 AND id = $2";
+    if execute!(conn, sql, workspace, new.grant)? == 0 {
+        return Err(StoreError::DanglingReference);
+    }
+    close_due(conn, workspace, new.grant, now).await?;
+    if let Some(approval) = find_live(conn, workspace, &new).await? {
+        return Ok(Parked::Joined(approval));
+    }
+    if count_pending(conn, workspace, Some(new.grant)).await? >= max_pending {
+        return Ok(Parked::TooMany);
+    }
+    insert(conn, workspace, &new, now).await?;
+    changes::append(conn, workspace, ChangeKind::Approval, new.id.uuid(), now).await?;
+    let made = find(conn, workspace, new.id).await?;
+    made.map(Parked::Created).ok_or(StoreError::DanglingReference)
+}
+
+async fn insert(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    new: &NewApproval<'_>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    execute!(
+        conn,
+        "INSERT INTO approvals
+             (id, workspace_id, server_id, grant_id, grant_label, call_id, tool, tool_hash,
+              category, severity, arguments_digest, sealed_arguments, policy_id, policy_version,
+              rule, rules_digest, session, client_name, approvers, quorum, self_allowed, status,
+              live, created_at, hold_until, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+                 $19, $20, $21, 'pending', TRUE, $22, $23, $24)",
+        new.id,
+        workspace,
+        new.server,
+        new.grant,
+        new.grant_label,
+        new.call,
+        new.tool,
+        new.tool_hash,
+        new.category,
+        new.severity,
+        new.arguments_digest,
+        new.sealed_arguments,
+        new.policy,
+        new.policy_version,
+        new.rule,
+        new.rules_digest,
+        new.session,
+        new.client_name,
+        json("approvals.approvers", &new.approvers)?,
+        new.quorum,
+        new.self_allowed,
+        now,
+        new.hold_until,
+        new.expires_at
+    )?;
+    Ok(())
+}
+
+const SELECT: &str =
+    "SELECT id, workspace_id, server_id, grant_id, grant_label, call_id, tool, tool_hash, category,
+            severity, arguments_digest, sealed_arguments, policy_id, policy_version, rule,
+            rules_digest, session, client_name, approvers, quorum, self_allowed, status, live,
+            created_at, hold_until, expires_at, decided_at, decided_by, note, run_at, run_by,
+            run_call_id, finished_at
+     FROM approvals WHERE workspace_id = $1 AND ";
+
+/// A query for approvals; only fixed texts are put together.
+fn select(rest: &'static str) -> sqlx::AssertSqlSafe<String> {
+    sqlx::AssertSqlSafe(format!("{SELECT}{rest}"))
+}
+
+async fn find_live(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    new: &NewApproval<'_>,
+) -> Result<Option<Approval>, StoreError> {
+    Ok(fetch_optional!(
+        conn,
+        Approval,
+        select(
+            "live AND grant_id = $2 AND tool = $3 AND arguments_digest = $4 AND rules_digest = $5"
+        ),
+        workspace,
+        new.grant,
+        new.tool,
+        new.arguments_digest,
+        new.rules_digest
+    )?)
+}
+
+/// One approval.
+pub async fn find(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    id: ApprovalId,
+) -> Result<Option<Approval>, StoreError> {
+    Ok(fetch_optional!(conn, Approval, select("id = $2"), workspace, id)?)
+}
+
+/// Which approvals a list shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ApprovalFilter<'a> {
+    pub status: Option<ApprovalStatus>,
+    pub server: Option<ServerId>,
+    pub grant: Option<GrantId>,
+    pub tool: Option<&'a str>,
+}
+
+/// The approvals, newest first, before the given one.
+pub async fn list(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    filter: ApprovalFilter<'_>,
+    before: Option<ApprovalId>,
+    limit: i64,
+) -> Result<Vec<Approval>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        Approval,
+        select(
+            "($2 IS NULL OR status = $2) AND ($3 IS NULL OR server_id = $3)
+             AND ($4 IS NULL OR grant_id = $4) AND ($5 IS NULL OR tool = $5)
+             AND ($6 IS NULL OR id < $6) ORDER BY id DESC LIMIT $7"
+        ),
+        workspace,
+        filter.status,
+        filter.server,
+        filter.grant,
+        filter.tool,
+        before,
+        limit
+    )?)
+}
+
+/// How many wait for a person: of one grant, or of all.
+pub async fn count_pending(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    grant: Option<GrantId>,
+) -> Result<i64, StoreError> {
+    let pending = fetch_one!(
+        conn,
+        Value<i64>,
+        "SELECT COUNT(*) AS value FROM approvals
+         WHERE workspace_id = $1 AND status = 'pending' AND ($2 IS NULL OR grant_id = $2)",
+        workspace,
+        grant
+    )?;
+    Ok(pending.0)
+}
+
+/// Closes the grant's approvals whose time is over: undecided and unused ones expire, a refusal
+/// stays a refusal but no longer stands in the way of asking anew.
+async fn close_due(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    grant: GrantId,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    execute!(
+        conn,
+        "UPDATE approvals SET live = FALSE,
+                status = CASE WHEN status = 'denied' THEN status ELSE 'expired' END
+         WHERE workspace_id = $1 AND grant_id = $2 AND live AND expires_at <= $3
+           AND status IN ('pending', 'approved', 'denied')",
+        workspace,
+        grant,
+        now
+    )?;
+    Ok(())
+}
+
+record! {
+    /// An approval that just expired.
+    pub struct Expired {
+        pub workspace_id: WorkspaceId,
+        pub id: ApprovalId,
+        pub status: ApprovalStatus,
+    }
+}
+
+/// Closes whatever is due in any workspace, `limit` at most, and says what; each is a change in
+/// the feed.
+pub async fn expire_due(
+    conn: &mut Conn<'_>,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Expired>, StoreError> {
+    let due = fetch_all!(
+        conn,
+        Expired,
+        "UPDATE approvals SET live = FALSE,
+                status = CASE WHEN status = 'denied' THEN status ELSE 'expired' END
+         WHERE live AND expires_at <= $1 AND status IN ('pending', 'approved', 'denied')
+           AND id IN (SELECT id FROM approvals WHERE live AND expires_at <= $1
+                      AND status IN ('pending', 'approved', 'denied') ORDER BY id LIMIT $2)
+         RETURNING workspace_id, id, status",
+        now,
+        limit
+    )?;
+    for approval in &due {
+        let id = approval.id.uuid();
+        changes::append(conn, approval.workspace_id, ChangeKind::Approval, id, now).await?;
+    }
+    Ok(due)
+}
+
+/// Wipes the arguments of approvals that were closed before `before`; says of how many.
+pub async fn wipe_arguments(conn: &mut Conn<'_>, before: DateTime<Utc>) -> Result<u64, StoreError> {
+    Ok(execute!(
+        conn,
+        "UPDATE approvals SET sealed_arguments = NULL
+         WHERE sealed_arguments IS NOT NULL AND NOT live
+           AND COALESCE(finished_at, decided_at, expires_at) < $1",
+        before
+    )?)
+}

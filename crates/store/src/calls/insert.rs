@@ -1,0 +1,124 @@
+//! The batch insert, with each database's own text.
+
+use sluice_domain::CallRecord;
+use sqlx::{PgConnection, QueryBuilder, Sqlite, SqliteConnection};
+
+use crate::column::micros;
+use crate::{Conn, StoreError};
+
+const COLUMNS: &str = "workspace_id, id, server_id, grant_id, grant_label, at, method, tool, outcome, code, \
+     rule, message, policy_id, policy_version, observed, counter, retry_after_s, arguments, trace, \
+     client_name, protocol_version, session, client_address, request_bytes, response_bytes, \
+     upstream_status, total_us, limits_us, approval_us, upstream_us";
+
+/// SQLite takes 32,766 parameters in a statement; a row has 30.
+const SQLITE_ROWS: usize = 500;
+
+/// Stores calls; those that are there already stay as they are. Says how many were new.
+pub async fn insert_batch(conn: &mut Conn<'_>, calls: &[CallRecord]) -> Result<u64, StoreError> {
+    if calls.is_empty() {
+        return Ok(0);
+    }
+    match conn {
+        Conn::Postgres(conn) => postgres(conn, calls).await,
+        Conn::Sqlite(conn) => {
+            let mut new = 0;
+            for chunk in calls.chunks(SQLITE_ROWS) {
+                new += sqlite(conn, chunk).await?;
+            }
+            Ok(new)
+        }
+    }
+}
+
+/// One array a column: the text of the statement is the same for every size of batch.
+async fn postgres(conn: &mut PgConnection, calls: &[CallRecord]) -> Result<u64, StoreError> {
+    let sql = format!(
+        "INSERT INTO calls ({COLUMNS}) SELECT * FROM UNNEST(
+            $1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[],
+            $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
+            $13::uuid[], $14::bigint[], $15::boolean[], $16::text[], $17::bigint[], $18::text[],
+            $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bigint[],
+            $25::bigint[], $26::integer[], $27::bigint[], $28::bigint[], $29::bigint[],
+            $30::bigint[]) ON CONFLICT DO NOTHING"
+    );
+    macro_rules! column {
+        ($call:ident => $value:expr) => {
+            calls.iter().map(|$call| $value).collect::<Vec<_>>()
+        };
+    }
+    let done = sqlx::query(sqlx::AssertSqlSafe(sql))
+        .bind(column!(call => call.workspace.uuid()))
+        .bind(column!(call => call.id.uuid()))
+        .bind(column!(call => call.server.uuid()))
+        .bind(column!(call => call.grant.uuid()))
+        .bind(column!(call => call.grant_label.as_str()))
+        .bind(column!(call => micros(call.at)))
+        .bind(column!(call => call.method.as_str()))
+        .bind(column!(call => call.tool.as_deref()))
+        .bind(column!(call => call.outcome.as_str()))
+        .bind(column!(call => call.code.as_str()))
+        .bind(column!(call => call.rule.as_str()))
+        .bind(column!(call => call.message.as_str()))
+        .bind(column!(call => call.policy.map(sluice_domain::PolicyId::uuid)))
+        .bind(column!(call => call.policy_version))
+        .bind(column!(call => call.observed))
+        .bind(column!(call => call.counter.as_deref()))
+        .bind(column!(call => call.retry_after_s))
+        .bind(column!(call => call.arguments.as_deref()))
+        .bind(column!(call => call.trace.as_deref()))
+        .bind(column!(call => call.client_name.as_deref()))
+        .bind(column!(call => call.protocol_version.as_deref()))
+        .bind(column!(call => call.session.as_deref()))
+        .bind(column!(call => call.client_address.as_deref()))
+        .bind(column!(call => call.request_bytes))
+        .bind(column!(call => call.response_bytes))
+        .bind(column!(call => call.upstream_status))
+        .bind(column!(call => call.timing.total_us))
+        .bind(column!(call => call.timing.limits_us))
+        .bind(column!(call => call.timing.approval_us))
+        .bind(column!(call => call.timing.upstream_us))
+        .execute(conn)
+        .await?;
+    Ok(done.rows_affected())
+}
+
+async fn sqlite(conn: &mut SqliteConnection, calls: &[CallRecord]) -> Result<u64, StoreError> {
+    let mut query = QueryBuilder::<Sqlite>::new(format!("INSERT INTO calls ({COLUMNS}) "));
+    query.push_values(calls, |mut row, call| {
+        row.push_bind(call.workspace.uuid())
+            .push_bind(call.id.uuid())
+            .push_bind(call.server.uuid())
+            .push_bind(call.grant.uuid())
+            .push_bind(&call.grant_label)
+            .push_bind(micros(call.at))
+            .push_bind(&call.method)
+            .push_bind(&call.tool)
+            .push_bind(call.outcome.as_str())
+            .push_bind(call.code.as_str())
+            .push_bind(&call.rule)
+            .push_bind(&call.message)
+            .push_bind(call.policy.map(sluice_domain::PolicyId::uuid))
+            .push_bind(call.policy_version)
+            .push_bind(call.observed)
+            .push_bind(&call.counter)
+            .push_bind(call.retry_after_s)
+            .push_bind(&call.arguments)
+            .push_bind(&call.trace)
+            .push_bind(&call.client_name)
+            .push_bind(&call.protocol_version)
+            .push_bind(&call.session)
+            .push_bind(&call.client_address)
+            .push_bind(call.request_bytes)
+            .push_bind(call.response_bytes)
+            .push_bind(call.upstream_status)
+            .push_bind(call.timing.total_us)
+            .push_bind(call.timing.limits_us)
+            .push_bind(call.timing.approval_us)
+            .push_bind(call.timing.upstream_us);
+    });
+    query.push(" ON CONFLICT DO NOTHING");
+    let full = calls.len() == SQLITE_ROWS;
+    // Only the full batch's statement is worth keeping: other sizes seldom come again.
+    Ok(query.build().persistent(full).execute(conn).await?.rows_affected())
+}

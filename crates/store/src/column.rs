@@ -1,0 +1,268 @@
+//! How domain types are bound and read, the same on both databases: ids as UUIDs, words and JSON
+//! as text, times cut to the microsecond that PostgreSQL keeps.
+
+use chrono::{DateTime, SubsecRound, Utc};
+use serde::Serialize;
+use sluice_domain::{
+    ActorKind, ApiTokenId, ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, Code, EventId,
+    GrantId, InviteId, LoginSessionId, Outcome, PolicyId, PolicyKind, Role, SecurityKind, ServerId,
+    ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId,
+};
+use sqlx::error::BoxDynError;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Decode, FromRow, Postgres, Row, Sqlite, Type};
+use uuid::Uuid;
+
+use crate::StoreError;
+
+/// The time as both databases keep it.
+pub(crate) fn micros(at: DateTime<Utc>) -> DateTime<Utc> {
+    at.trunc_subsecs(6)
+}
+
+/// A value that can be bound.
+pub(crate) trait Bind {
+    type Stored;
+    fn stored(self) -> Self::Stored;
+}
+
+/// A value that can be read from a column.
+pub(crate) trait Column: Sized {
+    type Stored: for<'r> Decode<'r, Postgres>
+        + Type<Postgres>
+        + for<'r> Decode<'r, Sqlite>
+        + Type<Sqlite>;
+    fn from_stored(stored: Self::Stored) -> Result<Self, BoxDynError>;
+}
+
+/// A row of either database.
+pub(crate) trait AnyRow {
+    fn column<T: Column>(&self, name: &str) -> Result<T, sqlx::Error>;
+}
+
+fn decoded<T: Column>(stored: T::Stored, name: &str) -> Result<T, sqlx::Error> {
+    T::from_stored(stored)
+        .map_err(|source| sqlx::Error::ColumnDecode { index: name.to_owned(), source })
+}
+
+impl AnyRow for PgRow {
+    fn column<T: Column>(&self, name: &str) -> Result<T, sqlx::Error> {
+        decoded(self.try_get(name)?, name)
+    }
+}
+
+impl AnyRow for SqliteRow {
+    fn column<T: Column>(&self, name: &str) -> Result<T, sqlx::Error> {
+        decoded(self.try_get(name)?, name)
+    }
+}
+
+/// A record that knows its columns.
+pub(crate) trait FromColumns: Sized {
+    fn from_columns<R: AnyRow>(row: &R) -> Result<Self, sqlx::Error>;
+}
+
+/// Carries a [`FromColumns`] through `sqlx::query_as`.
+pub(crate) struct Record<T>(pub(crate) T);
+
+impl<T: FromColumns> FromRow<'_, PgRow> for Record<T> {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        T::from_columns(row).map(Self)
+    }
+}
+
+impl<T: FromColumns> FromRow<'_, SqliteRow> for Record<T> {
+    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        T::from_columns(row).map(Self)
+    }
+}
+
+/// Takes the records out of what a query gave.
+pub(crate) trait Unwrap {
+    type Inner;
+    fn unwrapped(self) -> Self::Inner;
+}
+
+impl<T> Unwrap for Record<T> {
+    type Inner = T;
+    fn unwrapped(self) -> T {
+        self.0
+    }
+}
+
+impl<T> Unwrap for Option<Record<T>> {
+    type Inner = Option<T>;
+    fn unwrapped(self) -> Option<T> {
+        self.map(|record| record.0)
+    }
+}
+
+impl<T> Unwrap for Vec<Record<T>> {
+    type Inner = Vec<T>;
+    fn unwrapped(self) -> Vec<T> {
+        self.into_iter().map(|record| record.0).collect()
+    }
+}
+
+/// A struct whose fields are read from the columns of the same names.
+macro_rules! record {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$fmeta:meta])* pub $field:ident: $type:ty),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name { $($(#[$fmeta])* pub $field: $type),+ }
+
+        impl $crate::column::FromColumns for $name {
+            fn from_columns<R: $crate::column::AnyRow>(row: &R) -> Result<Self, sqlx::Error> {
+                Ok(Self { $($field: row.column(stringify!($field))?),+ })
+            }
+        }
+    };
+}
+pub(crate) use record;
+
+/// One column, for queries that want a single value; it must be called `value`.
+pub(crate) struct Value<T>(pub(crate) T);
+
+impl<T: Column> FromColumns for Value<T> {
+    fn from_columns<R: AnyRow>(row: &R) -> Result<Self, sqlx::Error> {
+        row.column("value").map(Self)
+    }
+}
+
+macro_rules! plain {
+    ($($type:ty),+) => { $(
+        impl Bind for $type {
+            type Stored = Self;
+            fn stored(self) -> Self { self }
+        }
+        impl Column for $type {
+            type Stored = Self;
+            fn from_stored(stored: Self) -> Result<Self, BoxDynError> { Ok(stored) }
+        }
+    )+ };
+}
+plain!(bool, i32, i64, String, Vec<u8>, Uuid);
+
+impl<'a> Bind for &'a str {
+    type Stored = &'a str;
+    fn stored(self) -> &'a str {
+        self
+    }
+}
+
+impl<'a> Bind for &'a String {
+    type Stored = &'a str;
+    fn stored(self) -> &'a str {
+        self
+    }
+}
+
+impl<'a> Bind for &'a [u8] {
+    type Stored = &'a [u8];
+    fn stored(self) -> &'a [u8] {
+        self
+    }
+}
+
+impl<T: Bind> Bind for Option<T> {
+    type Stored = Option<T::Stored>;
+    fn stored(self) -> Self::Stored {
+        self.map(Bind::stored)
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    type Stored = Option<T::Stored>;
+    fn from_stored(stored: Self::Stored) -> Result<Self, BoxDynError> {
+        stored.map(T::from_stored).transpose()
+    }
+}
+
+impl Bind for DateTime<Utc> {
+    type Stored = Self;
+    fn stored(self) -> Self {
+        micros(self)
+    }
+}
+
+impl Column for DateTime<Utc> {
+    type Stored = Self;
+    fn from_stored(stored: Self) -> Result<Self, BoxDynError> {
+        Ok(stored)
+    }
+}
+
+macro_rules! ids {
+    ($($type:ty),+ $(,)?) => { $(
+        impl Bind for $type {
+            type Stored = Uuid;
+            fn stored(self) -> Uuid { self.uuid() }
+        }
+        impl Column for $type {
+            type Stored = Uuid;
+            fn from_stored(stored: Uuid) -> Result<Self, BoxDynError> { Ok(Self::from_uuid(stored)) }
+        }
+    )+ };
+}
+ids!(
+    ApiTokenId,
+    ApprovalId,
+    CallId,
+    EventId,
+    GrantId,
+    InviteId,
+    LoginSessionId,
+    PolicyId,
+    ServerId,
+    ToolId,
+    UserId,
+    WorkspaceId,
+);
+
+macro_rules! word_columns {
+    ($($type:ty),+ $(,)?) => { $(
+        impl Bind for $type {
+            type Stored = &'static str;
+            fn stored(self) -> &'static str { self.as_str() }
+        }
+        impl Column for $type {
+            type Stored = String;
+            fn from_stored(stored: String) -> Result<Self, BoxDynError> { Ok(stored.parse()?) }
+        }
+    )+ };
+}
+word_columns!(
+    ActorKind,
+    ApprovalStatus,
+    Category,
+    ChangeKind,
+    Code,
+    Outcome,
+    PolicyKind,
+    Role,
+    SecurityKind,
+    Severity,
+    ToolState,
+);
+
+macro_rules! json_columns {
+    ($($type:ty),+ $(,)?) => { $(
+        /// JSON kept as text, so that key order and digits stay.
+        impl Column for $type {
+            type Stored = String;
+            fn from_stored(stored: String) -> Result<Self, BoxDynError> {
+                Ok(serde_json::from_str(&stored)?)
+            }
+        }
+    )+ };
+}
+json_columns!(ServerSettings, Vec<String>, serde_json::Value);
+
+/// JSON text to bind.
+pub(crate) fn json<T: Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value)
+        .map_err(|source| StoreError::Unreadable { what, source: source.into() })
+}

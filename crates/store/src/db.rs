@@ -1,0 +1,186 @@
+//! Pools and transactions of the two databases.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+use crate::{Conn, ServingLock, StoreError};
+
+/// How the store connects.
+#[derive(Debug, Clone)]
+pub struct DbOptions {
+    /// Connections at most.
+    pub pool_size: u32,
+    /// How long to wait for one of them.
+    pub acquire_timeout: Duration,
+    /// Make the SQLite file if there is none.
+    pub create_if_missing: bool,
+}
+
+impl Default for DbOptions {
+    fn default() -> Self {
+        Self { pool_size: 10, acquire_timeout: Duration::from_secs(2), create_if_missing: true }
+    }
+}
+
+/// A database: a cheap handle on its pools.
+#[derive(Debug, Clone)]
+pub struct Db {
+    pub(crate) pools: Pools,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Pools {
+    Postgres(PgPool),
+    /// SQLite has one writer at a time: writers queue here for one connection rather than in the
+    /// file's lock, which is not fair.
+    Sqlite {
+        file: PathBuf,
+        write: SqlitePool,
+        read: SqlitePool,
+    },
+}
+
+/// A transaction; dropped without `commit` it is rolled back.
+#[derive(Debug)]
+pub enum Tx {
+    Postgres(Transaction<'static, Postgres>),
+    Sqlite(Transaction<'static, Sqlite>),
+}
+
+impl Tx {
+    /// The connection that the store's functions take.
+    pub fn conn(&mut self) -> Conn<'_> {
+        match self {
+            Self::Postgres(tx) => Conn::Postgres(tx),
+            Self::Sqlite(tx) => Conn::Sqlite(tx),
+        }
+    }
+
+    /// Makes it so.
+    pub async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Postgres(tx) => tx.commit().await?,
+            Self::Sqlite(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Takes it back, without waiting for the drop.
+    pub async fn rollback(self) -> Result<(), StoreError> {
+        match self {
+            Self::Postgres(tx) => tx.rollback().await?,
+            Self::Sqlite(tx) => tx.rollback().await?,
+        }
+        Ok(())
+    }
+}
+
+impl Db {
+    /// Connects to `postgres://…` or `sqlite://…`. Nothing is migrated yet.
+    pub async fn connect(url: &str, options: &DbOptions) -> Result<Self, StoreError> {
+        let pools = match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("postgres" | "postgresql") => postgres(url, options).await?,
+            Some("sqlite") => sqlite(url, options).await?,
+            _ => {
+                let why = "it begins with neither `postgres://` nor `sqlite://`";
+                return Err(StoreError::Address(why.to_owned()));
+            }
+        };
+        Ok(Self { pools })
+    }
+
+    /// Begins a transaction that may write.
+    pub async fn begin(&self) -> Result<Tx, StoreError> {
+        Ok(match &self.pools {
+            Pools::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Pools::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
+        })
+    }
+
+    /// Begins a transaction that only reads: every statement in it sees the same state.
+    pub async fn read(&self) -> Result<Tx, StoreError> {
+        const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        Ok(match &self.pools {
+            Pools::Postgres(pool) => Tx::Postgres(pool.begin_with(SNAPSHOT).await?),
+            Pools::Sqlite { read, .. } => Tx::Sqlite(read.begin_with("BEGIN DEFERRED").await?),
+        })
+    }
+
+    /// One small question to the database, for readiness.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        match &self.pools {
+            Pools::Postgres(pool) => sqlx::query("SELECT 1").execute(pool).await.map(drop)?,
+            Pools::Sqlite { read, .. } => sqlx::query("SELECT 1").execute(read).await.map(drop)?,
+        }
+        Ok(())
+    }
+
+    /// Makes this process the one that serves a SQLite file, for as long as the lock lives;
+    /// `None` on PostgreSQL, which many replicas may share. Commands beside a server need no lock.
+    pub fn lock_for_serving(&self) -> Result<Option<ServingLock>, StoreError> {
+        match &self.pools {
+            Pools::Postgres(_) => Ok(None),
+            Pools::Sqlite { file, .. } => ServingLock::take(file).map(Some),
+        }
+    }
+
+    /// Whether this is SQLite, which serves one replica only.
+    pub fn is_sqlite(&self) -> bool {
+        matches!(self.pools, Pools::Sqlite { .. })
+    }
+
+    /// The SQLite file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.pools {
+            Pools::Postgres(_) => None,
+            Pools::Sqlite { file, .. } => Some(file),
+        }
+    }
+
+    /// Closes every connection; SQLite folds its write-ahead log into the file.
+    pub async fn close(&self) {
+        match &self.pools {
+            Pools::Postgres(pool) => pool.close().await,
+            Pools::Sqlite { write, read, .. } => {
+                read.close().await;
+                write.close().await;
+            }
+        }
+    }
+}
+
+async fn postgres(url: &str, options: &DbOptions) -> Result<Pools, StoreError> {
+    let connect = PgConnectOptions::from_str(url)?.application_name("sluice");
+    let pool = PgPoolOptions::new()
+        .max_connections(options.pool_size.max(2))
+        .acquire_timeout(options.acquire_timeout)
+        .connect_with(connect)
+        .await?;
+    Ok(Pools::Postgres(pool))
+}
+
+async fn sqlite(url: &str, options: &DbOptions) -> Result<Pools, StoreError> {
+    let connect = SqliteConnectOptions::from_str(url)?;
+    let file = connect.get_filename().to_owned();
+    if url.contains(":memory:") || url.contains("mode=memory") {
+        let why = "SQLite in memory is not kept; give it a file";
+        return Err(StoreError::Address(why.to_owned()));
+    }
+    let connect = connect
+        .create_if_missing(options.create_if_missing)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .foreign_keys(true)
+        // Other processes (the admin commands) may be writing.
+        .busy_timeout(Duration::from_secs(5));
+    let pool = || SqlitePoolOptions::new().acquire_timeout(options.acquire_timeout);
+    // The first connection makes the file and its journal mode; the readers find them made.
+    let write = pool().max_connections(1).connect_with(connect.clone()).await?;
+    let read = pool().max_connections(options.pool_size.max(1)).connect_lazy_with(connect);
+    Ok(Pools::Sqlite { file, write, read })
+}

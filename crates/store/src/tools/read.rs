@@ -1,0 +1,182 @@
+//! What a fresh read of a server's tools changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{
+    Category, ChangeKind, ServerId, Severity, ToolDefinition, ToolId, ToolState, WorkspaceId,
+};
+
+use super::{Tool, list};
+use crate::column::json;
+use crate::conn::execute;
+use crate::{Conn, StoreError, changes, servers};
+
+/// One tool as read and rated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadTool {
+    pub definition: ToolDefinition,
+    /// [`super::fingerprint`] of the definition.
+    pub hash: String,
+    pub category: Category,
+    pub severity: Severity,
+    pub rating: serde_json::Value,
+    pub findings: serde_json::Value,
+    /// Hold it for review: it has findings, and the server's settings say so.
+    pub hold: bool,
+}
+
+/// The names of what a read changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReadChanges {
+    /// The first read of this server: all was taken as reviewed.
+    pub first: bool,
+    pub added: Vec<String>,
+    /// Another definition than at the read before.
+    pub changed: Vec<String>,
+    pub removed: Vec<String>,
+    pub unchanged: usize,
+    /// Waiting for a person now, whenever they changed.
+    pub held: Vec<String>,
+}
+
+/// How a tool stands after a read. A definition that was reviewed is current, whatever came
+/// between; one that was not is changed, or held if it has signs of poison. At the first read
+/// everything is reviewed but what is held.
+fn state(reviewed: Option<&str>, read: &ReadTool, first: bool) -> (ToolState, bool) {
+    match reviewed {
+        Some(hash) if hash == read.hash => (ToolState::Current, false),
+        _ if read.hold => (ToolState::Held, false),
+        None if first => (ToolState::Current, true),
+        _ => (ToolState::Changed, false),
+    }
+}
+
+/// Stores a fresh read of the server's tools and says what changed; `None` if there is no such
+/// server. Of two entries of one name the first counts. Ratings are renewed even where the
+/// definition stayed. A tool that is gone and was never reviewed is forgotten.
+pub async fn replace_read(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    server: ServerId,
+    read: &[ReadTool],
+    now: DateTime<Utc>,
+) -> Result<Option<ReadChanges>, StoreError> {
+    let Some(row) = servers::lock(conn, workspace, server).await? else { return Ok(None) };
+    let mut known: BTreeMap<String, Tool> = list(conn, workspace, server)
+        .await?
+        .into_iter()
+        .map(|tool| (tool.name.clone(), tool))
+        .collect();
+    let mut report = ReadChanges { first: !row.tools_read, ..ReadChanges::default() };
+    let mut names = BTreeSet::new();
+    for tool in read {
+        if !names.insert(tool.definition.name.as_str()) {
+            continue;
+        }
+        match known.remove(&tool.definition.name) {
+            None => add(conn, (workspace, server), tool, &mut report, now).await?,
+            Some(old) => compare(conn, &old, tool, &mut report, now).await?,
+        }
+    }
+    for old in known.into_values().filter(|tool| tool.state != ToolState::Gone) {
+        remove(conn, &old, now).await?;
+        report.removed.push(old.name);
+    }
+    let sql = "UPDATE servers SET tools_read = TRUE WHERE workspace_id = $1 AND id = $2";
+    execute!(conn, sql, workspace, server)?;
+    changes::append(conn, workspace, ChangeKind::Tools, server.uuid(), now).await?;
+    Ok(Some(report))
+}
+
+async fn add(
+    conn: &mut Conn<'_>,
+    place: (WorkspaceId, ServerId),
+    read: &ReadTool,
+    report: &mut ReadChanges,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let (state, pin) = state(None, read, report.first);
+    let definition = json("tools.definition", &read.definition)?;
+    execute!(
+        conn,
+        "INSERT INTO tools
+             (id, workspace_id, server_id, name, definition, hash, reviewed_definition,
+              reviewed_hash, reviewed_at, state, category, severity, rating, findings,
+              first_seen_at, changed_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)",
+        ToolId::new(),
+        place.0,
+        place.1,
+        &read.definition.name,
+        &definition,
+        &read.hash,
+        pin.then_some(&definition),
+        pin.then_some(&read.hash),
+        pin.then_some(now),
+        state,
+        read.category,
+        read.severity,
+        json("tools.rating", &read.rating)?,
+        json("tools.findings", &read.findings)?,
+        now
+    )?;
+    note(report, state, &read.definition.name);
+    report.added.push(read.definition.name.clone());
+    Ok(())
+}
+
+async fn compare(
+    conn: &mut Conn<'_>,
+    old: &Tool,
+    read: &ReadTool,
+    report: &mut ReadChanges,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let (state, _) = state(old.reviewed_hash.as_deref(), read, false);
+    let changed = old.hash != read.hash;
+    execute!(
+        conn,
+        "UPDATE tools SET definition = $3, hash = $4, state = $5, category = $6, severity = $7,
+                rating = $8, findings = $9, changed_at = $10
+         WHERE workspace_id = $1 AND id = $2",
+        old.workspace_id,
+        old.id,
+        json("tools.definition", &read.definition)?,
+        &read.hash,
+        state,
+        read.category,
+        read.severity,
+        json("tools.rating", &read.rating)?,
+        json("tools.findings", &read.findings)?,
+        if changed { now } else { old.changed_at }
+    )?;
+    let name = &read.definition.name;
+    note(report, state, name);
+    if old.state == ToolState::Gone {
+        report.added.push(name.clone());
+    } else if changed {
+        report.changed.push(name.clone());
+    } else {
+        report.unchanged += 1;
+    }
+    Ok(())
+}
+
+fn note(report: &mut ReadChanges, state: ToolState, name: &str) {
+    if state == ToolState::Held {
+        report.held.push(name.to_owned());
+    }
+}
+
+async fn remove(conn: &mut Conn<'_>, old: &Tool, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let (workspace, id) = (old.workspace_id, old.id);
+    if old.reviewed_hash.is_none() {
+        execute!(conn, "DELETE FROM tools WHERE workspace_id = $1 AND id = $2", workspace, id)?;
+        return Ok(());
+    }
+    let sql =
+        "UPDATE tools SET state = 'gone', changed_at = $3 WHERE workspace_id = $1 AND id = $2";
+    execute!(conn, sql, workspace, id, now)?;
+    Ok(())
+}
