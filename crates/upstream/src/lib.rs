@@ -1,1 +1,20 @@
-//! The one way out: SSRF-safe connections, upstream credentials, reading a server's tools.
+//! The one way out: connections that cannot be led inside, upstream credentials, and reading a
+//! server's tools. Follows no redirect, uses no proxy, repeats nothing that may have run.
+
+mod addresses;
+mod check;
+mod connect;
+mod hash;
+mod idle;
+mod read;
+mod resolve;
+mod send;
+mod target;
+
+pub use check::UrlProblem;
+pub use hash::definition_hash;
+pub use idle::{IdleBody, IdleError};
+pub use read::{ReadError, ToolsRead};
+pub use resolve::Resolve;
+pub use send::{SendError, Upstream, UpstreamOptions};
+pub use target::{Target, TargetError};

@@ -1,0 +1,255 @@
+//! Sends one request to an upstream and says exactly whether it may have run.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HOST};
+use http::{HeaderValue, Request, Response, Uri};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use moka::sync::Cache;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
+use secrecy::{ExposeSecret, SecretString};
+use sluice_domain::ServerId;
+use url::Url;
+
+use crate::check::{self, UrlProblem};
+use crate::connect::{Bounded, CheckedTcp, ConnectFault, cause};
+use crate::resolve::{Resolve, Resolver};
+use crate::target::Target;
+
+/// Connection pools held at once; the least used goes first.
+const MAX_POOLS: u64 = 10_000;
+/// How long an unused connection is kept.
+const POOL_IDLE: Duration = Duration::from_secs(60);
+/// How long an unused pool is kept.
+const POOLS_IDLE: Duration = Duration::from_secs(600);
+const MAX_IDLE_CONNECTIONS: usize = 64;
+
+/// How connections are made.
+#[derive(Clone, Default)]
+pub struct UpstreamOptions {
+    /// Also connect to this machine and to private networks.
+    pub allow_private: bool,
+    /// Certificate authorities (DER) that are trusted besides the public ones.
+    pub extra_roots: Vec<Vec<u8>>,
+    /// A resolver in place of the system's, for tests.
+    pub resolve: Option<Resolve>,
+}
+
+impl fmt::Debug for UpstreamOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamOptions")
+            .field("allow_private", &self.allow_private)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no answer. The words hold no address.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    #[error("the upstream's address is refused: it is {0}")]
+    Refused(&'static str),
+    #[error("the upstream's name cannot be resolved")]
+    Dns,
+    #[error("the upstream does not accept connections")]
+    Connect,
+    #[error("no secure connection to the upstream: {0}")]
+    Tls(String),
+    #[error("connecting to the upstream took too long")]
+    TimedOutBeforeSend,
+    #[error("the upstream did not answer in time")]
+    TimedOutAfterSend,
+    /// The connection ended before the request was sent.
+    #[error("the upstream closed the connection")]
+    ClosedBeforeSend,
+    #[error("the upstream broke off the connection")]
+    Cut(#[source] ClientError),
+    /// Something answered, but not in HTTP.
+    #[error("the upstream does not speak HTTP")]
+    NotHttp(#[source] ClientError),
+    #[error("the request cannot be sent: {0}")]
+    Unsendable(&'static str),
+}
+
+impl SendError {
+    /// Whether the upstream may have seen the request, and so may have done what it asks.
+    pub const fn may_have_run(&self) -> bool {
+        matches!(self, Self::TimedOutAfterSend | Self::Cut(_) | Self::NotHttp(_))
+    }
+}
+
+type Pool = Client<Bounded<HttpsConnector<CheckedTcp>>, Tracked>;
+
+/// Connections to upstreams, in pools of each server's own. Cheap to clone; clones share the pools.
+#[derive(Clone)]
+pub struct Upstream {
+    resolver: Resolver,
+    tls: Arc<ClientConfig>,
+    pools: Cache<(ServerId, i64, Duration), Pool>,
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstream").field("resolver", &self.resolver).finish_non_exhaustive()
+    }
+}
+
+impl Upstream {
+    /// Made once, and shared.
+    pub fn new(options: UpstreamOptions) -> Self {
+        let resolver = Resolver { allow_private: options.allow_private, instead: options.resolve };
+        let pools = Cache::builder().max_capacity(MAX_POOLS).time_to_idle(POOLS_IDLE).build();
+        Self { resolver, tls: Arc::new(tls(options.extra_roots)), pools }
+    }
+
+    /// Checks an address when it is saved: spelling, scheme, and where its name leads now.
+    pub async fn check_url(&self, text: &str) -> Result<Url, UrlProblem> {
+        check::check(&self.resolver, text).await
+    }
+
+    /// Sends a request with the target's credentials to the target's address; only method, body and
+    /// the other headers are the caller's. A redirect is an answer like any other. Waits for the
+    /// answer's head no longer than the target's idle time; the body is the caller's to bound.
+    pub async fn send(
+        &self,
+        target: &Target,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, SendError> {
+        let (mut parts, body) = request.into_parts();
+        parts.uri = target
+            .url
+            .as_str()
+            .parse::<Uri>()
+            .map_err(|_| SendError::Unsendable("its address is not one for HTTP"))?;
+        for own in [HOST, ACCEPT_ENCODING, AUTHORIZATION, COOKIE] {
+            parts.headers.remove(own);
+        }
+        // A coded answer could not be read by the policy.
+        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for (name, secret) in &target.headers {
+            let value = secret_value(secret)
+                .ok_or(SendError::Unsendable("a credential is not a header value"))?;
+            parts.headers.insert(name, value);
+        }
+        // An empty body is never asked for: then only a failed connection proves that nothing was sent.
+        let sent = Arc::new(AtomicBool::new(body.is_end_stream()));
+        let body = Tracked { inner: body, sent: Arc::clone(&sent) };
+        let sending = self.pool(target).request(Request::from_parts(parts, body));
+        match tokio::time::timeout(target.connect_timeout + target.idle_timeout, sending).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(explain(error, sent.load(Ordering::Acquire))),
+            Err(_) if sent.load(Ordering::Acquire) => Err(SendError::TimedOutAfterSend),
+            Err(_) => Err(SendError::TimedOutBeforeSend),
+        }
+    }
+
+    fn pool(&self, target: &Target) -> Pool {
+        let key = (target.server, target.revision, target.connect_timeout);
+        self.pools.get_with(key, || {
+            let tcp = CheckedTcp { resolver: self.resolver.clone() };
+            let https = HttpsConnectorBuilder::new()
+                .with_tls_config(ClientConfig::clone(&self.tls))
+                .https_or_http()
+                .enable_http1()
+                .enable_http2()
+                .wrap_connector(tcp);
+            Client::builder(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(POOL_IDLE)
+                .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+                .build(Bounded { inner: https, timeout: target.connect_timeout })
+        })
+    }
+}
+
+fn tls(extra_roots: Vec<Vec<u8>>) -> ClientConfig {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    roots.add_parsable_certificates(extra_roots.into_iter().map(CertificateDer::from));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks TLS 1.2 and 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+/// The value as a header that is never shown or indexed.
+pub(crate) fn secret_value(secret: &SecretString) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(secret.expose_secret()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn explain(error: ClientError, sent: bool) -> SendError {
+    if let Some(fault) = cause::<ConnectFault>(&error) {
+        return match fault {
+            ConnectFault::Refused(what) => SendError::Refused(what),
+            ConnectFault::Dns => SendError::Dns,
+            ConnectFault::Closed => SendError::Connect,
+            ConnectFault::TimedOut => SendError::TimedOutBeforeSend,
+        };
+    }
+    if let Some(words) = tls_words(&error) {
+        return if sent { SendError::Cut(error) } else { SendError::Tls(words) };
+    }
+    match cause::<hyper::Error>(&error) {
+        _ if !sent => SendError::ClosedBeforeSend,
+        Some(hyper) if hyper.is_parse() => SendError::NotHttp(error),
+        _ => SendError::Cut(error),
+    }
+}
+
+/// What went wrong with TLS, short enough for a page.
+fn tls_words(error: &ClientError) -> Option<String> {
+    let is_connect = error.is_connect();
+    match cause::<rustls::Error>(error) {
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            Some(format!("its certificate is not valid ({why})"))
+        }
+        Some(rustls::Error::InvalidMessage(_)) => Some("it does not speak TLS".to_owned()),
+        Some(_) => Some("the TLS handshake failed".to_owned()),
+        None if is_connect => Some("the TLS handshake was broken off".to_owned()),
+        None => None,
+    }
+}
+
+/// A request body that notes when it begins to be sent: an upstream that did not get the body did
+/// not get the request.
+#[derive(Debug)]
+struct Tracked {
+    inner: Full<Bytes>,
+    sent: Arc<AtomicBool>,
+}
+
+impl Body for Tracked {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.sent.store(true, Ordering::Release);
+        Pin::new(&mut self.inner).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
