@@ -62,9 +62,9 @@ CREATE TABLE approvals (
     grant_label TEXT NOT NULL,
     call_id UUID NOT NULL,
     tool TEXT NOT NULL,
-    tool_hash TEXT NOT NULL,
-    category TEXT NOT NULL,
-    severity TEXT NOT NULL,
+    tool_hash TEXT,
+    category TEXT,
+    severity TEXT,
     arguments_digest TEXT NOT NULL,
     sealed_arguments BYTEA,
     policy_id UUID NOT NULL,
@@ -73,6 +73,8 @@ CREATE TABLE approvals (
     rules_digest TEXT NOT NULL,
     session TEXT,
     client_name TEXT,
+    reservation UUID,
+    demands TEXT,
     approvers TEXT NOT NULL,
     quorum BIGINT NOT NULL,
     self_allowed BOOLEAN NOT NULL,
@@ -97,7 +99,7 @@ CREATE UNIQUE INDEX approvals_call
     ON approvals (workspace_id, grant_id, tool, arguments_digest, rules_digest) WHERE live;
 CREATE INDEX approvals_status ON approvals (workspace_id, status, id);
 CREATE INDEX approvals_grant ON approvals (workspace_id, grant_id, status);
-CREATE INDEX approvals_expiry ON approvals (expires_at) WHERE live;
+CREATE INDEX approvals_due ON approvals (status, expires_at);
 
 CREATE TABLE approval_decisions (
     workspace_id UUID NOT NULL,

@@ -9,8 +9,8 @@ pub use run::{Taken, finish, give_up, mark_unknown, put_back, take_for_run};
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{
-    ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, GrantId, PolicyId, ServerId,
-    Severity, UserId, WorkspaceId,
+    ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, GrantId, PolicyId, ReservationId,
+    ServerId, Severity, UserId, WorkspaceId,
 };
 
 use crate::column::{Value, json, record};
@@ -29,9 +29,10 @@ record! {
         pub call_id: CallId,
         pub tool: String,
         /// Hash of the tool's definition when it was asked.
-        pub tool_hash: String,
-        pub category: Category,
-        pub severity: Severity,
+        pub tool_hash: Option<String>,
+        /// The tool's rating when it was asked.
+        pub category: Option<Category>,
+        pub severity: Option<Severity>,
         pub arguments_digest: String,
         /// Sealed; gone some days after the decision.
         pub sealed_arguments: Option<Vec<u8>>,
@@ -43,6 +44,10 @@ record! {
         pub rules_digest: String,
         pub session: Option<String>,
         pub client_name: Option<String>,
+        /// What is charged while it waits.
+        pub reservation: Option<ReservationId>,
+        /// What to give back of it, as the caller wrote it.
+        pub demands: Option<String>,
         /// `role:…` and `member:…`; empty: admins and policy managers.
         pub approvers: Vec<String>,
         pub quorum: i64,
@@ -76,9 +81,7 @@ pub struct NewApproval<'a> {
     pub grant_label: &'a str,
     pub call: CallId,
     pub tool: &'a str,
-    pub tool_hash: &'a str,
-    pub category: Category,
-    pub severity: Severity,
+    pub tool_hash: Option<&'a str>,
     pub arguments_digest: &'a str,
     pub sealed_arguments: &'a [u8],
     pub policy: PolicyId,
@@ -87,11 +90,25 @@ pub struct NewApproval<'a> {
     pub rules_digest: &'a str,
     pub session: Option<&'a str>,
     pub client_name: Option<&'a str>,
+    pub reservation: Option<ReservationId>,
+    pub demands: Option<&'a str>,
     pub approvers: &'a [String],
     pub quorum: i64,
     pub self_allowed: bool,
     pub hold_until: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
+}
+
+impl<'a> NewApproval<'a> {
+    /// What other calls must equal to join it.
+    pub fn same_call(&self) -> SameCall<'a> {
+        SameCall {
+            grant: self.grant,
+            tool: self.tool,
+            arguments_digest: self.arguments_digest,
+            rules_digest: self.rules_digest,
+        }
+    }
 }
 
 /// What became of a call to park.
@@ -120,11 +137,11 @@ pub async fn create_or_join(
     if execute!(conn, sql, workspace, new.grant)? == 0 {
         return Err(StoreError::DanglingReference);
     }
-    close_due(conn, workspace, new.grant, now).await?;
-    if let Some(approval) = find_live(conn, workspace, &new).await? {
+    unlink_due(conn, workspace, new.grant, now).await?;
+    if let Some(approval) = find_live(conn, workspace, new.same_call(), now).await? {
         return Ok(Parked::Joined(approval));
     }
-    if count_pending(conn, workspace, Some(new.grant)).await? >= max_pending {
+    if count_pending(conn, workspace, Some(new.grant), now).await? >= max_pending {
         return Ok(Parked::TooMany);
     }
     insert(conn, workspace, &new, now).await?;
@@ -144,10 +161,13 @@ async fn insert(
         "INSERT INTO approvals
              (id, workspace_id, server_id, grant_id, grant_label, call_id, tool, tool_hash,
               category, severity, arguments_digest, sealed_arguments, policy_id, policy_version,
-              rule, rules_digest, session, client_name, approvers, quorum, self_allowed, status,
-              live, created_at, hold_until, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                 $19, $20, $21, 'pending', TRUE, $22, $23, $24)",
+              rule, rules_digest, session, client_name, reservation, demands, approvers, quorum,
+              self_allowed, status, live, created_at, hold_until, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+                 (SELECT category FROM tools WHERE workspace_id = $2 AND server_id = $3 AND name = $7),
+                 (SELECT severity FROM tools WHERE workspace_id = $2 AND server_id = $3 AND name = $7),
+                 $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 'pending', TRUE,
+                 $22, $23, $24)",
         new.id,
         workspace,
         new.server,
@@ -156,8 +176,6 @@ async fn insert(
         new.call,
         new.tool,
         new.tool_hash,
-        new.category,
-        new.severity,
         new.arguments_digest,
         new.sealed_arguments,
         new.policy,
@@ -166,6 +184,8 @@ async fn insert(
         new.rules_digest,
         new.session,
         new.client_name,
+        new.reservation,
+        new.demands,
         json("approvals.approvers", &new.approvers)?,
         new.quorum,
         new.self_allowed,
@@ -179,8 +199,8 @@ async fn insert(
 const SELECT: &str =
     "SELECT id, workspace_id, server_id, grant_id, grant_label, call_id, tool, tool_hash, category,
             severity, arguments_digest, sealed_arguments, policy_id, policy_version, rule,
-            rules_digest, session, client_name, approvers, quorum, self_allowed, status, live,
-            created_at, hold_until, expires_at, decided_at, decided_by, note, run_at, run_by,
+            rules_digest, session, client_name, reservation, demands, approvers, quorum,
+            self_allowed, status, live, created_at, hold_until, expires_at, decided_at, decided_by, note, run_at, run_by,
             run_call_id, finished_at
      FROM approvals WHERE workspace_id = $1 AND ";
 
@@ -189,22 +209,36 @@ fn select(rest: &'static str) -> sqlx::AssertSqlSafe<String> {
     sqlx::AssertSqlSafe(format!("{SELECT}{rest}"))
 }
 
-async fn find_live(
+/// What makes two calls the same call.
+#[derive(Debug, Clone, Copy)]
+pub struct SameCall<'a> {
+    pub grant: GrantId,
+    pub tool: &'a str,
+    pub arguments_digest: &'a str,
+    pub rules_digest: &'a str,
+}
+
+/// The approval that this very call has: pending, approved, denied or running, and, unless it is
+/// running, not past its expiry.
+pub async fn find_live(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
-    new: &NewApproval<'_>,
+    call: SameCall<'_>,
+    now: DateTime<Utc>,
 ) -> Result<Option<Approval>, StoreError> {
     Ok(fetch_optional!(
         conn,
         Approval,
         select(
-            "live AND grant_id = $2 AND tool = $3 AND arguments_digest = $4 AND rules_digest = $5"
+            "live AND grant_id = $2 AND tool = $3 AND arguments_digest = $4 AND rules_digest = $5
+             AND (expires_at > $6 OR status = 'running')"
         ),
         workspace,
-        new.grant,
-        new.tool,
-        new.arguments_digest,
-        new.rules_digest
+        call.grant,
+        call.tool,
+        call.arguments_digest,
+        call.rules_digest,
+        now
     )?)
 }
 
@@ -257,21 +291,24 @@ pub async fn count_pending(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
     grant: Option<GrantId>,
+    now: DateTime<Utc>,
 ) -> Result<i64, StoreError> {
     let pending = fetch_one!(
         conn,
         Value<i64>,
         "SELECT COUNT(*) AS value FROM approvals
-         WHERE workspace_id = $1 AND status = 'pending' AND ($2 IS NULL OR grant_id = $2)",
+         WHERE workspace_id = $1 AND status = 'pending' AND expires_at > $3
+           AND ($2 IS NULL OR grant_id = $2)",
         workspace,
-        grant
+        grant,
+        now
     )?;
     Ok(pending.0)
 }
 
-/// Closes the grant's approvals whose time is over: undecided and unused ones expire, a refusal
-/// stays a refusal but no longer stands in the way of asking anew.
-async fn close_due(
+/// The grant's approvals whose time is over no longer stand in the way of asking anew. That they
+/// expired is for [`expire_due`] to say, which also says what is to be given back.
+async fn unlink_due(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
     grant: GrantId,
@@ -279,8 +316,7 @@ async fn close_due(
 ) -> Result<(), StoreError> {
     execute!(
         conn,
-        "UPDATE approvals SET live = FALSE,
-                status = CASE WHEN status = 'denied' THEN status ELSE 'expired' END
+        "UPDATE approvals SET live = FALSE
          WHERE workspace_id = $1 AND grant_id = $2 AND live AND expires_at <= $3
            AND status IN ('pending', 'approved', 'denied')",
         workspace,
@@ -291,33 +327,44 @@ async fn close_due(
 }
 
 record! {
-    /// An approval that just expired.
-    pub struct Expired {
+    /// An approval that was just closed, not by a person.
+    pub struct Closed {
         pub workspace_id: WorkspaceId,
         pub id: ApprovalId,
         pub status: ApprovalStatus,
+        /// To be given back by the caller, if the status is `expired`.
+        pub reservation: Option<ReservationId>,
+        pub demands: Option<String>,
     }
 }
 
-/// Closes whatever is due in any workspace, `limit` at most, and says what; each is a change in
-/// the feed.
+/// Closes what nobody decided, or nobody came for, in time, in any workspace, `limit` at most, and
+/// says what; each is a change in the feed. Of several callers at once each row comes to one.
 pub async fn expire_due(
     conn: &mut Conn<'_>,
     now: DateTime<Utc>,
     limit: i64,
-) -> Result<Vec<Expired>, StoreError> {
-    let due = fetch_all!(
-        conn,
-        Expired,
-        "UPDATE approvals SET live = FALSE,
-                status = CASE WHEN status = 'denied' THEN status ELSE 'expired' END
-         WHERE live AND expires_at <= $1 AND status IN ('pending', 'approved', 'denied')
-           AND id IN (SELECT id FROM approvals WHERE live AND expires_at <= $1
-                      AND status IN ('pending', 'approved', 'denied') ORDER BY id LIMIT $2)
-         RETURNING workspace_id, id, status",
-        now,
-        limit
-    )?;
+) -> Result<Vec<Closed>, StoreError> {
+    // SQLite has one writer anyway.
+    let sql = match conn {
+        Conn::Postgres(_) => {
+            "UPDATE approvals SET live = FALSE, status = 'expired'
+             WHERE status IN ('pending', 'approved') AND expires_at <= $1
+               AND id IN (SELECT id FROM approvals
+                          WHERE status IN ('pending', 'approved') AND expires_at <= $1
+                          ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+             RETURNING workspace_id, id, status, reservation, demands"
+        }
+        Conn::Sqlite(_) => {
+            "UPDATE approvals SET live = FALSE, status = 'expired'
+             WHERE status IN ('pending', 'approved') AND expires_at <= $1
+               AND id IN (SELECT id FROM approvals
+                          WHERE status IN ('pending', 'approved') AND expires_at <= $1
+                          ORDER BY expires_at LIMIT $2)
+             RETURNING workspace_id, id, status, reservation, demands"
+        }
+    };
+    let due = fetch_all!(conn, Closed, sql, now, limit)?;
     for approval in &due {
         let id = approval.id.uuid();
         changes::append(conn, approval.workspace_id, ChangeKind::Approval, id, now).await?;

@@ -5,8 +5,8 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::Serialize;
 use sluice_domain::{
     ActorKind, ApiTokenId, ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, Code, EventId,
-    GrantId, InviteId, LoginSessionId, Outcome, PolicyId, PolicyKind, Role, SecurityKind, ServerId,
-    ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId,
+    GrantId, InviteId, LoginSessionId, Outcome, PolicyId, PolicyKind, ReservationId, Role,
+    SecurityKind, ServerId, ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId,
 };
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgRow;
@@ -107,12 +107,12 @@ impl<T> Unwrap for Vec<Record<T>> {
 
 /// A struct whose fields are read from the columns of the same names.
 macro_rules! record {
-    ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[$fmeta:meta])* pub $field:ident: $type:ty),+ $(,)?
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$fmeta:meta])* $fvis:vis $field:ident: $type:ty),+ $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
-        pub struct $name { $($(#[$fmeta])* pub $field: $type),+ }
+        $vis struct $name { $($(#[$fmeta])* $fvis $field: $type),+ }
 
         impl $crate::column::FromColumns for $name {
             fn from_columns<R: $crate::column::AnyRow>(row: &R) -> Result<Self, sqlx::Error> {
@@ -216,6 +216,7 @@ ids!(
     InviteId,
     LoginSessionId,
     PolicyId,
+    ReservationId,
     ServerId,
     ToolId,
     UserId,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
@@ -118,6 +119,19 @@ impl Db {
             Pools::Sqlite { read, .. } => sqlx::query("SELECT 1").execute(read).await.map(drop)?,
         }
         Ok(())
+    }
+
+    /// What time the database thinks it is, to be compared with one's own.
+    pub async fn clock(&self) -> Result<DateTime<Utc>, StoreError> {
+        Ok(match &self.pools {
+            Pools::Postgres(pool) => {
+                sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(pool).await?
+            }
+            Pools::Sqlite { read, .. } => {
+                let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')";
+                sqlx::query_scalar(sql).fetch_one(read).await?
+            }
+        })
     }
 
     /// Makes this process the one that serves a SQLite file, for as long as the lock lives;

@@ -53,8 +53,7 @@ impl ChangeFeed {
             if !changes.is_empty() {
                 return Ok(changes);
             }
-            // The timeout is the net; a notification only makes it faster.
-            let _ = tokio::time::timeout(POLL, self.woken.notified()).await;
+            self.wait().await;
         }
     }
 

@@ -40,10 +40,10 @@ pub enum Begun {
 
 record! {
     /// A key that was used.
-    pub struct Row {
-        pub request_hash: Vec<u8>,
-        pub status: Option<i32>,
-        pub body: Option<Vec<u8>>,
+    struct Row {
+        request_hash: Vec<u8>,
+        status: Option<i32>,
+        body: Option<Vec<u8>>,
     }
 }
 

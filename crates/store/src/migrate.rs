@@ -124,11 +124,12 @@ async fn apply<C: Migrate>(
 
 fn refused(error: MigrateError, known: i64) -> StoreError {
     match error {
-        MigrateError::VersionMismatch(version) => StoreError::AlteredMigration { version },
         MigrateError::VersionMissing(found) if found > known => {
             StoreError::NewerSchema { found, known }
         }
-        MigrateError::VersionMissing(version) => StoreError::AlteredMigration { version },
+        MigrateError::VersionMismatch(version) | MigrateError::VersionMissing(version) => {
+            StoreError::AlteredMigration { version }
+        }
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
         other => StoreError::Database(sqlx::Error::Migrate(Box::new(other))),
     }

@@ -13,49 +13,49 @@ use crate::{Conn, StoreError};
 
 record! {
     /// Grant, server and workspace of a token.
-    pub struct Head {
-        pub workspace_id: WorkspaceId,
-        pub workspace_slug: String,
-        pub suspended: bool,
-        pub grant_id: GrantId,
-        pub label: String,
-        pub observe: bool,
-        pub expires_at: Option<DateTime<Utc>>,
-        pub previous: bool,
-        pub previous_until: Option<DateTime<Utc>>,
-        pub revoked_at: Option<DateTime<Utc>>,
-        pub networks: Vec<String>,
-        pub created_by: Option<UserId>,
-        pub server_id: ServerId,
-        pub server_name: String,
-        pub upstream_url: String,
-        pub settings: ServerSettings,
-        pub sealed_headers: Option<Vec<u8>>,
-        pub revision: i64,
-        pub tools_read: bool,
-        pub policy_id: Option<PolicyId>,
+    struct Head {
+        workspace_id: WorkspaceId,
+        workspace_slug: String,
+        suspended: bool,
+        grant_id: GrantId,
+        label: String,
+        observe: bool,
+        expires_at: Option<DateTime<Utc>>,
+        previous: bool,
+        previous_until: Option<DateTime<Utc>>,
+        revoked_at: Option<DateTime<Utc>>,
+        networks: Vec<String>,
+        created_by: Option<UserId>,
+        server_id: ServerId,
+        server_name: String,
+        upstream_url: String,
+        settings: ServerSettings,
+        sealed_headers: Option<Vec<u8>>,
+        revision: i64,
+        tools_read: bool,
+        policy_id: Option<PolicyId>,
     }
 }
 
 record! {
     /// The newest version of a policy.
-    pub struct PolicyRow {
-        pub id: PolicyId,
-        pub name: String,
-        pub version: i64,
-        pub document: String,
+    struct PolicyRow {
+        id: PolicyId,
+        name: String,
+        version: i64,
+        document: String,
     }
 }
 
 record! {
     /// A tool that is in the server's list.
-    pub struct ToolRow {
-        pub name: String,
-        pub category: Category,
-        pub severity: Severity,
-        pub state: ToolState,
-        pub hash: String,
-        pub definition: String,
+    struct ToolRow {
+        name: String,
+        category: Category,
+        severity: Severity,
+        state: ToolState,
+        hash: String,
+        definition: String,
     }
 }
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sluice_domain::{ChangeKind, Role, UserId, WorkspaceId};
 
 use crate::column::{Value, json, micros, record};
-use crate::conn::{execute, fetch_all, fetch_optional};
+use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
 use crate::error::conflict_as;
 use crate::{Conn, StoreError, changes};
 
@@ -34,6 +34,34 @@ record! {
         pub suspended: bool,
         pub role: Role,
     }
+}
+
+record! {
+    /// How much a workspace has, for its bounds.
+    pub struct Counts {
+        pub servers: i64,
+        pub policies: i64,
+        /// Live ones.
+        pub grants: i64,
+        pub members: i64,
+        /// Live ones.
+        pub api_tokens: i64,
+    }
+}
+
+/// How much the workspace has.
+pub async fn counts(conn: &mut Conn<'_>, workspace: WorkspaceId) -> Result<Counts, StoreError> {
+    Ok(fetch_one!(
+        conn,
+        Counts,
+        "SELECT
+           (SELECT COUNT(*) FROM servers WHERE workspace_id = $1 AND deleted_at IS NULL) AS servers,
+           (SELECT COUNT(*) FROM policies WHERE workspace_id = $1 AND deleted_at IS NULL) AS policies,
+           (SELECT COUNT(*) FROM grants WHERE workspace_id = $1 AND revoked_at IS NULL) AS grants,
+           (SELECT COUNT(*) FROM memberships WHERE workspace_id = $1) AS members,
+           (SELECT COUNT(*) FROM api_tokens WHERE workspace_id = $1 AND revoked_at IS NULL) AS api_tokens",
+        workspace
+    )?)
 }
 
 /// Makes a workspace, without members yet. A slug that is or was another's is the conflict

@@ -3,6 +3,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a helper of tests fails the test by a panic")]
 
 pub mod clock;
+pub mod db;
 pub mod http;
 pub mod mcp_server;
 pub mod raw_upstream;

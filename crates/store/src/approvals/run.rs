@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sluice_domain::{ApprovalId, ApprovalStatus, CallId, ChangeKind, WorkspaceId};
 
-use super::{Approval, Expired, find};
+use super::{Approval, Closed, find};
 use crate::conn::{execute, fetch_all};
 use crate::{Conn, StoreError, changes};
 
@@ -113,13 +113,13 @@ pub async fn mark_unknown(
     by: Option<&str>,
     released_before: DateTime<Utc>,
     now: DateTime<Utc>,
-) -> Result<Vec<Expired>, StoreError> {
+) -> Result<Vec<Closed>, StoreError> {
     let lost = fetch_all!(
         conn,
-        Expired,
+        Closed,
         "UPDATE approvals SET status = 'unknown', live = FALSE, finished_at = $1
          WHERE status = 'running' AND run_at < $2 AND ($3 IS NULL OR run_by = $3)
-         RETURNING workspace_id, id, status",
+         RETURNING workspace_id, id, status, reservation, demands",
         now,
         released_before,
         by

@@ -54,7 +54,9 @@ fn value(hash: &mut Sha256, json: &Value) {
         Value::Array(items) => {
             hash.update(b"[");
             hash.update((items.len() as u64).to_be_bytes());
-            items.iter().for_each(|item| value(hash, item));
+            for item in items {
+                value(hash, item);
+            }
         }
         Value::Object(members) => {
             hash.update(b"{");
