@@ -6,6 +6,7 @@ pub mod clock;
 pub mod db;
 pub mod http;
 pub mod mcp_server;
+pub mod newer_schema;
 pub mod raw_upstream;
 pub mod redis_server;
 pub mod sluice;
