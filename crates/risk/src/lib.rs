@@ -8,9 +8,11 @@ pub mod catalogue;
 mod classify;
 mod findings;
 mod guides;
+mod lexicon;
 mod options;
 mod rating;
 mod recommend;
+mod text;
 mod words;
 
 pub use attacks::{Attack, Incident, Scenario, attacks};

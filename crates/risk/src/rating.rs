@@ -60,12 +60,16 @@ words!(
         Bulk = "bulk",
         Force = "force",
         Overwrites = "overwrites",
+        WritesFiles = "writes files",
         OutsideParties = "acts on outside parties",
         Money = "money",
         SensitiveData = "sensitive data",
         Access = "changes who has access",
+        Irreversible = "cannot be undone",
+        /// A claim: shown, never believed.
         Sandboxed = "sandboxed",
-        OwnRecords = "only its own records",
+        /// Takes no text, code or address from the caller.
+        FixedAction = "fixed action",
         Contradiction = "contradicts its annotations",
     }
 );
