@@ -15,7 +15,7 @@ use crate::redis::{RedisCounters, RedisOptions, RedisUrlError};
 use crate::unavailable::{Health, Unavailable};
 
 /// How long a reservation is remembered for a retry or a refund, unless asked for longer.
-const REMEMBERED: Duration = Duration::from_secs(120);
+const REMEMBERED: Duration = Duration::from_mins(2);
 
 /// Where the counters live. Cheap to clone; clones share the counts.
 #[derive(Debug, Clone)]

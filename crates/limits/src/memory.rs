@@ -174,7 +174,7 @@ mod tests {
     fn what_no_longer_counts_is_forgotten_as_calls_come() {
         let (memory, now) = store(MemoryOptions::default());
         let workspace = WorkspaceId::new();
-        let keep = Duration::from_secs(60);
+        let keep = Duration::from_mins(1);
         for n in 0..1_000 {
             let plan = plan(&format!("session-{n}"), Window::Minute);
             memory.reserve(workspace, ReservationId::new(), &plan, keep).expect("fits");
@@ -193,7 +193,7 @@ mod tests {
         let bounds = MemoryOptions { max_counters_of_workspace: 10, ..MemoryOptions::default() };
         let (memory, _) = store(bounds);
         let (greedy, other) = (WorkspaceId::new(), WorkspaceId::new());
-        let keep = Duration::from_secs(60);
+        let keep = Duration::from_mins(1);
         let reserve = |workspace, n: usize| {
             let plan = plan(&format!("session-{n}"), Window::Minute);
             memory.reserve(workspace, ReservationId::new(), &plan, keep)

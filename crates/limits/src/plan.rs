@@ -1,5 +1,7 @@
 //! A call's demands as the stores want them: one entry a counter, each with its own name.
 
+use std::sync::Arc;
+
 use sluice_domain::{Amount, Scope};
 
 use crate::buckets::left;
@@ -9,7 +11,7 @@ use crate::span::Span;
 /// Everything that one call asks of one counter.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) span: Span,
     /// The smallest `max` asked.
     pub(crate) max: Amount,
@@ -58,7 +60,7 @@ impl Plan {
 /// A negative amount would lower a count: it is charged as nothing.
 fn ask(key: &CounterKey, max: Amount, amount: Amount) -> Ask {
     let span = Span::of(key.window, key.reset);
-    Ask { name: name(key, span), span, max, amount: amount.max(Amount::ZERO) }
+    Ask { name: name(key, span).into(), span, max, amount: amount.max(Amount::ZERO) }
 }
 
 /// A counter to be read: as asked for the least amount there is, so that `wait` says when anything fits.
@@ -87,7 +89,8 @@ pub(crate) fn escaped(part: &str) -> String {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
                 out.push('%');
-                out.push_str(&format!("{byte:02x}"));
+                out.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
+                out.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
             }
         }
     }

@@ -24,9 +24,9 @@ use crate::span::{SECOND, Span};
 use crate::unavailable::{Health, Reason, Unavailable};
 
 /// A retry must find its reservation, however short the windows are.
-const LEAST_REMEMBERED: Duration = Duration::from_secs(60);
+const LEAST_REMEMBERED: Duration = Duration::from_mins(1);
 /// How long a given-back reservation turns late reserves away.
-const VOID_REMEMBERED: Duration = Duration::from_secs(120);
+const VOID_REMEMBERED: Duration = Duration::from_mins(2);
 
 /// How to use Redis.
 #[derive(Clone)]
@@ -115,8 +115,8 @@ impl RedisCounters {
         keep: Duration,
     ) -> Call {
         let mut call = Call::new(&script::BOOK);
-        call.key(new).key(old).arg(self.time()).arg(keep.as_millis());
-        call.arg(LEAST_REMEMBERED.as_millis()).arg(plan.asks.len());
+        call.key(new).key(old).arg(&self.time()).arg(&keep.as_millis());
+        call.arg(&LEAST_REMEMBERED.as_millis()).arg(&plan.asks.len());
         for ask in &plan.asks {
             call.key(counter_key(workspace, &ask.name));
             push_ask(&mut call, ask);
@@ -140,7 +140,7 @@ impl RedisCounters {
         plan: &Plan,
     ) -> Result<(), Unavailable> {
         let mut call = Call::new(&script::REFUND);
-        call.key(record_key(workspace, id)).arg(self.time()).arg(VOID_REMEMBERED.as_millis());
+        call.key(record_key(workspace, id)).arg(&self.time()).arg(&VOID_REMEMBERED.as_millis());
         for ask in &plan.asks {
             call.key(counter_key(workspace, &ask.name));
             push_span(&mut call, ask.span);
@@ -159,7 +159,7 @@ impl RedisCounters {
         asks: &[Ask],
     ) -> Result<Vec<Reading>, Unavailable> {
         let mut call = Call::new(&script::READ);
-        call.arg(self.time());
+        call.arg(&self.time());
         for ask in asks {
             call.key(counter_key(workspace, &ask.name));
             push_ask(&mut call, ask);
@@ -169,7 +169,7 @@ impl RedisCounters {
 
     pub(crate) async fn reset(&self, workspace: WorkspaceId, ask: &Ask) -> Result<(), Unavailable> {
         let mut call = Call::new(&script::RESET);
-        call.key(counter_key(workspace, &ask.name)).arg(self.time());
+        call.key(counter_key(workspace, &ask.name)).arg(&self.time());
         push_span(&mut call, ask.span);
         self.circuit.run(&call).await.map(|_| ())
     }
@@ -221,15 +221,15 @@ fn push_span(call: &mut Call, span: Span) {
         Span::Fixed { length } => ("c", length),
         Span::Month => ("m", 0),
     };
-    call.arg(kind).arg(length);
+    call.arg(&kind).arg(&length);
 }
 
 fn push_ask(call: &mut Call, ask: &Ask) {
     push_span(call, ask.span);
     for amount in [ask.max, ask.amount] {
         let billion = Amount::ONE.billionths();
-        call.arg(amount.billionths().div_euclid(billion));
-        call.arg(amount.billionths().rem_euclid(billion));
+        call.arg(&amount.billionths().div_euclid(billion));
+        call.arg(&amount.billionths().rem_euclid(billion));
     }
 }
 

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 pub struct RedisServer {
     child: Option<Child>,
     port: u16,
+    settings: Vec<String>,
     dir: TempDir,
 }
 
@@ -18,10 +19,32 @@ impl RedisServer {
     /// Starts the server named by `SLUICE_TEST_REDIS_SERVER`, else `redis-server` or
     /// `valkey-server` from the path. Panics when there is none: a missing service fails the test.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// [`Self::start`] with more settings, such as `["--requirepass", "secret"]`.
+    pub fn start_with(settings: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
-        let mut server = Self { child: None, port: free_port(), dir };
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let mut server = Self { child: None, port: free_port(), settings, dir };
         server.restart();
         server
+    }
+
+    /// Stops the process without ending it: connections stand, and nothing answers.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets a frozen process go on, with all that was sent to it meanwhile.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let child = self.child.as_ref().expect("the server runs");
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal} failed");
     }
 
     /// `redis://127.0.0.1:<port>/0`.
@@ -62,6 +85,7 @@ impl RedisServer {
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
             .arg("--dir")
             .arg(self.dir.path())
+            .args(&self.settings)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

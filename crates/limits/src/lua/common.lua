@@ -91,6 +91,7 @@ local function load(key, span, now)
   local current = bucket_of(span, now)
   for bucket, whole, part in string.gmatch(stored, '(%-?%d+):(%d+):(%d+)') do
     bucket = tonumber(bucket)
+    if bucket > current then counter.ahead = true end
     if bucket > current - kept(span) then
       charge(counter, math.min(bucket, current), {tonumber(whole), tonumber(part)})
     end
@@ -129,9 +130,10 @@ local function save(counter, now)
   return life
 end
 
--- A counter that lost its time to live (PERSIST, a restored dump) gets it back.
+-- A counter that lost its time to live (PERSIST, a restored dump) gets it back; one that lies ahead
+-- of the clock begins to run out.
 local function heal(counter, now)
-  if counter.stored and redis.call('PTTL', counter.key) == -1 then save(counter, now) end
+  if counter.ahead or (counter.stored and redis.call('PTTL', counter.key) == -1) then save(counter, now) end
 end
 
 local function take_back(counter, charged)

@@ -85,7 +85,7 @@ impl Shard {
         let given_back = old.and_then(|old| self.records.get(&(workspace, old))).cloned();
         let mut elsewhere = Vec::new();
         for charged in given_back.iter().flat_map(|record| &record.charges) {
-            match asks.iter().position(|ask| *ask.name == *charged.counter) {
+            match asks.iter().position(|ask| ask.name == charged.counter) {
                 Some(at) => give_back(&mut work[at], charged),
                 None => elsewhere.push(charged.clone()),
             }
@@ -129,34 +129,33 @@ impl Shard {
         readings(now, asks, &work, |ask| ask.amount)
     }
 
-    fn read_as_charged(&self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Reading> {
+    fn read_as_charged(&mut self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Reading> {
         let work = self.settled(now, workspace, asks);
         readings(now, asks, &work, |_| Amount::ZERO)
     }
 
     pub(crate) fn reset(&mut self, now: i64, workspace: WorkspaceId, ask: &Ask) {
-        if let Some(counter) = self.counters.get_mut(&(workspace, Arc::from(ask.name.as_str()))) {
+        if let Some(counter) = self.counters.get_mut(&(workspace, Arc::clone(&ask.name))) {
             counter.buckets.filled.clear();
             counter.buckets.epoch = now.max(counter.buckets.epoch + 1);
         }
     }
 
     /// Copies of the counters asked for, without what counts no more.
-    fn settled(&self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Buckets> {
+    fn settled(&mut self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Buckets> {
         asks.iter()
             .map(|ask| {
-                let known = self.counters.get(&(workspace, Arc::from(ask.name.as_str())));
-                let mut buckets = known.map(|known| known.buckets.clone()).unwrap_or_default();
-                buckets.settle(ask.span, now);
-                buckets
+                let name = (workspace, Arc::clone(&ask.name));
+                let Some(known) = self.counters.get_mut(&name) else { return Buckets::default() };
+                known.buckets.settle(ask.span, now);
+                known.buckets.clone()
             })
             .collect()
     }
 
     /// The keys of the counters, if there is room for those that are new.
     fn names(&self, workspace: WorkspaceId, asks: &[Ask]) -> Option<Vec<Name>> {
-        let names: Vec<Name> =
-            asks.iter().map(|ask| (workspace, Arc::from(ask.name.as_str()))).collect();
+        let names: Vec<Name> = asks.iter().map(|ask| (workspace, Arc::clone(&ask.name))).collect();
         let new = names.iter().filter(|name| !self.counters.contains_key(*name)).count();
         let of_workspace = self.of_workspace.get(&workspace).copied().unwrap_or(0);
         let room = self.counters.len() + new <= self.bounds.max_counters
@@ -193,7 +192,7 @@ impl Shard {
     ) -> i64 {
         let counts_until = asks
             .iter()
-            .filter_map(|ask| self.counters.get(&(workspace, Arc::from(ask.name.as_str()))))
+            .filter_map(|ask| self.counters.get(&(workspace, Arc::clone(&ask.name))))
             .filter_map(|counter| counter.buckets.empties_at(counter.span))
             .max();
         let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);

@@ -48,7 +48,7 @@ impl Call {
         self
     }
 
-    pub(crate) fn arg(&mut self, arg: impl ToString) -> &mut Self {
+    pub(crate) fn arg(&mut self, arg: &impl ToString) -> &mut Self {
         self.args.push(arg.to_string().into_bytes());
         self
     }
