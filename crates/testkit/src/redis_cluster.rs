@@ -38,7 +38,8 @@ impl RedisCluster {
 
     /// `redis-cluster://127.0.0.1:<port>,…`
     pub fn url(&self) -> String {
-        let nodes: Vec<String> = self.masters.iter().map(|node| node.address().to_string()).collect();
+        let nodes: Vec<String> =
+            self.masters.iter().map(|node| node.address().to_string()).collect();
         format!("redis-cluster://{}", nodes.join(","))
     }
 
