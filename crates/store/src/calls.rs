@@ -4,6 +4,7 @@
 mod insert;
 mod statistics;
 
+use insert::COLUMNS;
 pub use insert::insert_batch;
 pub use statistics::{
     Breakdown, Count, OutcomeCount, SeriesPoint, breakdown, counts_by_outcome, series,
@@ -120,7 +121,7 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<CallRecord>, StoreError> {
     let sql = format!(
-        "SELECT * FROM calls{} ORDER BY workspace_id DESC, id DESC LIMIT $14",
+        "SELECT {COLUMNS} FROM calls{} ORDER BY workspace_id DESC, id DESC LIMIT $14",
         clauses(filter, before.is_some())
     );
     Ok(fetch_all!(
@@ -154,7 +155,7 @@ pub async fn find(
     Ok(fetch_optional!(
         conn,
         CallRecord,
-        "SELECT * FROM calls WHERE workspace_id = $1 AND id = $2",
+        AssertSqlSafe(format!("SELECT {COLUMNS} FROM calls WHERE workspace_id = $1 AND id = $2")),
         workspace,
         id
     )?)

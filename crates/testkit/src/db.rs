@@ -22,6 +22,7 @@ pub const POSTGRES_VARIABLE: &str = "SLUICE_TEST_POSTGRES_URL";
 macro_rules! on_both {
     ($($(#[$meta:meta])* async fn $name:ident($arg:ident: $kind:ident) $body:block)+) => { $(
         $(#[$meta])*
+        #[cfg(test)]
         mod $name {
             use super::*;
 
@@ -30,13 +31,13 @@ macro_rules! on_both {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn sqlite() {
                 let fresh = $crate::db::FreshDatabase::sqlite();
-                body($crate::db::FromFresh::from_fresh(&fresh).await).await;
+                body(<$kind as $crate::db::FromFresh>::from_fresh(&fresh).await).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn postgres() {
                 let fresh = $crate::db::FreshDatabase::postgres().await;
-                body($crate::db::FromFresh::from_fresh(&fresh).await).await;
+                body(<$kind as $crate::db::FromFresh>::from_fresh(&fresh).await).await;
                 fresh.remove().await;
             }
         }

@@ -6,7 +6,8 @@ use sqlx::{PgConnection, QueryBuilder, Sqlite, SqliteConnection};
 use crate::column::micros;
 use crate::{Conn, StoreError};
 
-const COLUMNS: &str = "workspace_id, id, server_id, grant_id, grant_label, at, method, tool, outcome, code, \
+/// Named one by one: a column that a newer version adds must not change a prepared statement.
+pub(super) const COLUMNS: &str = "workspace_id, id, server_id, grant_id, grant_label, at, method, tool, outcome, code, \
      rule, message, policy_id, policy_version, observed, counter, retry_after_s, arguments, trace, \
      client_name, protocol_version, session, client_address, request_bytes, response_bytes, \
      upstream_status, total_us, limits_us, approval_us, upstream_us";

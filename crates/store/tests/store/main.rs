@@ -1,0 +1,14 @@
+//! The store on both databases. Each test has a fresh database of its own.
+
+mod accounts;
+mod approvals;
+mod audit;
+mod calls;
+mod configuration;
+mod feed;
+mod migrations;
+mod releases;
+mod routes;
+mod support;
+mod tenancy;
+mod tools;

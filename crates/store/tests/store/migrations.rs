@@ -1,0 +1,151 @@
+//! Starting: on an empty database, several at once, on a newer one, on somebody else's.
+
+use sluice_store::{Conn, Db, DbOptions, SchemaState, StoreError};
+use sluice_testkit::db::FreshUrl;
+use sluice_testkit::on_both;
+use sqlx::Executor;
+
+async fn open(url: &FreshUrl) -> Db {
+    Db::connect(&url.0, &DbOptions::default()).await.expect("connects")
+}
+
+async fn run(db: &Db, sql: &'static str) {
+    let mut tx = db.begin().await.expect("begins");
+    match tx.conn() {
+        Conn::Postgres(conn) => conn.execute(sql).await.map(drop),
+        Conn::Sqlite(conn) => conn.execute(sql).await.map(drop),
+    }
+    .expect("runs");
+    tx.commit().await.expect("commits");
+}
+
+on_both! {
+    async fn three_replicas_that_start_at_once_all_come_up(url: FreshUrl) {
+        let replicas = [open(&url).await, open(&url).await, open(&url).await];
+        let barrier = std::sync::Arc::new(tokio::sync::Barrier::new(3));
+        let starts = replicas.clone().map(|db| {
+            let barrier = std::sync::Arc::clone(&barrier);
+            tokio::spawn(async move {
+                barrier.wait().await;
+                db.migrate().await
+            })
+        });
+        let mut found = Vec::new();
+        for start in starts {
+            found.push(start.await.unwrap().unwrap().found);
+        }
+        found.sort_unstable();
+        let SchemaState { found: now, known } = replicas[0].schema().await.unwrap();
+        assert_eq!(now, known);
+        assert_eq!(found, [0, known, known], "one migrated, the others found it done");
+        for db in &replicas {
+            db.require_current_schema().await.unwrap();
+        }
+        // Once more, as after a restart.
+        assert_eq!(replicas[1].migrate().await.unwrap(), SchemaState { found: known, known });
+    }
+
+    async fn an_empty_database_waits_for_its_migration(url: FreshUrl) {
+        let db = open(&url).await;
+        let error = db.require_current_schema().await.unwrap_err();
+        assert!(matches!(error, StoreError::OlderSchema { found: 0, known: 4.. }), "{error:?}");
+    }
+
+    async fn a_newer_schema_is_refused_and_left_alone(url: FreshUrl) {
+        let db = open(&url).await;
+        let known = db.migrate().await.unwrap().known;
+        run(
+            &db,
+            "INSERT INTO sluice_migrations
+                      (version, description, success, checksum, execution_time, installed_on)
+                  VALUES (9999, 'from the future', TRUE, '\\x00', 0, '2031-01-01 00:00:00')",
+        )
+        .await;
+        for error in
+            [db.migrate().await.unwrap_err(), db.require_current_schema().await.unwrap_err()]
+        {
+            let StoreError::NewerSchema { found, known: mine } = error else { panic!("{error:?}") };
+            assert_eq!((found, mine), (9999, known));
+        }
+        assert_eq!(db.schema().await.unwrap(), SchemaState { found: 9999, known });
+    }
+
+    async fn a_migration_in_another_form_is_refused(url: FreshUrl) {
+        let db = open(&url).await;
+        db.migrate().await.unwrap();
+        run(&db, "UPDATE sluice_migrations SET checksum = '\\x00' WHERE version = 2").await;
+        let error = db.migrate().await.unwrap_err();
+        assert!(matches!(error, StoreError::AlteredMigration { version: 2 }), "{error:?}");
+    }
+
+    async fn somebody_elses_database_is_left_alone(url: FreshUrl) {
+        let db = open(&url).await;
+        run(&db, "CREATE TABLE invoices (id INTEGER)").await;
+        let error = db.migrate().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the database is not Sluice's: it has tables of something else, such as `invoices`"
+        );
+        assert!(matches!(db.schema().await, Err(StoreError::NotSluice { .. })));
+        run(&db, "DROP TABLE invoices").await;
+        db.migrate().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sluice.db");
+    let text = "this is a shopping list, not a database\n".repeat(200);
+    std::fs::write(&file, &text).unwrap();
+    let url = format!("sqlite://{}", file.display());
+    let error = Db::connect(&url, &DbOptions::default()).await.unwrap_err();
+    assert!(matches!(error, StoreError::NotSluice { .. }), "{error:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
+#[tokio::test]
+async fn addresses_that_name_no_database_are_refused() {
+    for url in ["", "mysql://x/y", "sluice.db", "sqlite::memory:", "sqlite://?mode=memory"] {
+        let error = Db::connect(url, &DbOptions::default()).await.unwrap_err();
+        assert!(matches!(error, StoreError::Address(_)), "{url}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unavailable_within_the_timeout() {
+    let started = std::time::Instant::now();
+    let url = "postgres://postgres@127.0.0.1:1/x";
+    let error = Db::connect(url, &DbOptions::default()).await.unwrap_err();
+    assert!(error.is_unavailable(), "{error:?}");
+    assert!(started.elapsed() < std::time::Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn one_process_serves_a_sqlite_file_and_commands_work_beside_it() {
+    let fresh = sluice_testkit::db::FreshDatabase::sqlite();
+    let server = fresh.connect().await;
+    let lock = server.lock_for_serving().unwrap().expect("SQLite has a lock");
+    let second = fresh.connect().await;
+    let error = second.lock_for_serving().unwrap_err();
+    let StoreError::AlreadyServed { path } = &error else { panic!("{error:?}") };
+    assert_eq!(path.file_name().unwrap(), "sluice.db.lock");
+
+    // A command beside it writes, and the server sees it.
+    let mut tx = second.begin().await.unwrap();
+    let user = sluice_store::users::create(
+        &mut tx.conn(),
+        "ann@example.test",
+        "Ann",
+        None,
+        crate::support::now(),
+    )
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = server.read().await.unwrap();
+    assert_eq!(sluice_store::users::find(&mut tx.conn(), user.id).await.unwrap(), Some(user));
+
+    drop(lock);
+    assert!(second.lock_for_serving().unwrap().is_some());
+}
