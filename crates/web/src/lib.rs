@@ -1,1 +1,35 @@
-//! What api and dashboard share over HTTP: sessions, CSRF, headers, problem+json.
+//! What api and dashboard share over HTTP: who is calling, CSRF protection, security headers, hosts,
+//! request ids, problem+json and the readers of bodies, queries and paths. Renders no page.
+
+mod address;
+mod bearer;
+mod cookies;
+mod csrf;
+mod cursor;
+mod etag;
+mod form;
+mod headers;
+mod host;
+mod json;
+mod path;
+mod problem;
+mod query;
+mod request_id;
+mod session;
+mod state;
+
+pub use address::{ClientAddress, UserAgent};
+pub use bearer::{As, Bearer};
+pub use cookies::{end_session, start_session};
+pub use csrf::{CSRF_FIELD, Csrf};
+pub use cursor::{Cursor, CursorError};
+pub use etag::{IfMatch, etag};
+pub use form::{Form, FormFields};
+pub use headers::Csp;
+pub use json::JsonBody;
+pub use path::PathId;
+pub use problem::{Problem, method_not_allowed, not_found};
+pub use query::Queried;
+pub use request_id::RequestId;
+pub use session::{In, MaybeActor, SignedIn, login_redirect, safe_next};
+pub use state::{WebSettings, WebState, wrap};

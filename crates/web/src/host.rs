@@ -1,0 +1,54 @@
+//! A request for a host that is not ours is misdirected (RFC 9110 section 15.5.20): a page on
+//! another name that resolves to this machine must not drive it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{StatusCode, header};
+
+use crate::{Problem, WebSettings};
+
+/// Health checks come by address, from load balancers that know no name.
+const EXEMPT: [&str; 2] = ["/healthz", "/readyz"];
+
+pub(crate) async fn check(
+    State(settings): State<Arc<WebSettings>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let exempt = EXEMPT.contains(&request.uri().path());
+    let host = named(&request);
+    if exempt || host.as_ref().is_some_and(|host| settings.allowed_hosts.contains(host)) {
+        return next.run(request).await;
+    }
+    let detail = match host {
+        Some(host) => format!(
+            "`{host}` is not a name of this Sluice. Its operator can add it to SLUICE_ALLOWED_HOSTS"
+        ),
+        None => "the request names no host".to_owned(),
+    };
+    Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", detail).into_response()
+}
+
+/// The host that the request names, lower case, without port and brackets.
+fn named(request: &Request) -> Option<String> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let first = hosts.next();
+    if hosts.next().is_some() {
+        return None;
+    }
+    let text = match (request.uri().authority(), first) {
+        // HTTP/2 names the host in the request line.
+        (Some(authority), None) => authority.as_str(),
+        (_, Some(value)) => value.to_str().ok()?,
+        (None, None) => return None,
+    };
+    let authority: http::uri::Authority = text.parse().ok()?;
+    if authority.as_str().contains('@') {
+        return None;
+    }
+    let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
+    Some(bare.to_ascii_lowercase())
+}
