@@ -7,6 +7,7 @@
 
 mod clients;
 mod find;
+mod risk_report;
 mod run;
 mod services;
 mod test;
@@ -35,12 +36,18 @@ enum Task {
     },
     /// Starts private PostgreSQL and Redis instances, prints their addresses and waits for Ctrl-C.
     Services,
+    /// Rates labelled tools and prints how often the classifier is right; `--check` fails below the floors.
+    RiskReport {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { filter, debug } => test::run(filter.as_deref(), debug),
         Task::Services => test::services(),
+        Task::RiskReport { arguments } => risk_report::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,

@@ -1,0 +1,233 @@
+//! `cargo xtask risk-report`: how well the classifier and the scan for poisoned definitions do on
+//! tools with known labels. The labelled sets are test data from outside the project; without them the
+//! report says so and passes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+use sluice_domain::{Category, ToolDefinition};
+
+/// The figures that CI holds; each a little below what is reached today.
+const FLOORS: &[(&str, f64)] = &[
+    ("read-only accuracy", 0.96),
+    ("read-only accuracy, mean of vendors", 0.90),
+    ("five categories accuracy", 0.90),
+    ("poison precision", 0.98),
+    ("poison recall", 0.45),
+];
+const DANGEROUS_MISSES: f64 = 0.03;
+const FALSE_ALARMS: f64 = 0.02;
+
+/// Runs the report: `[--dir PATH] [--check] [--misses]`.
+pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
+    let mut dir = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/risk/dev"));
+    let (mut check, mut misses) = (false, false);
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match arg.as_str() {
+            "--dir" => dir = PathBuf::from(rest.next().context("--dir needs a path")?),
+            "--check" => check = true,
+            "--misses" => misses = true,
+            other => bail!("unknown argument `{other}`; usage: risk-report [--dir PATH] [--check] [--misses]"),
+        }
+    }
+    if !dir.is_dir() {
+        say("risk-report: no labelled tools at ../shared/risk/dev (or --dir); nothing measured");
+        return Ok(());
+    }
+    let mut figures = BTreeMap::new();
+    read_only(&lines(&dir, "annotated.jsonl")?, misses, &mut figures);
+    categories(&lines(&dir, "policylayer.jsonl")?, misses, &mut figures);
+    poison(&lines(&dir, "poison.jsonl")?, misses, &mut figures);
+    if check { hold(&figures) } else { Ok(()) }
+}
+
+#[expect(clippy::print_stdout, reason = "a report is for standard output")]
+fn say(line: impl AsRef<str>) {
+    println!("{}", line.as_ref());
+}
+
+fn lines(dir: &Path, file: &str) -> anyhow::Result<Vec<Value>> {
+    let path = dir.join(file);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| serde_json::from_str(line).with_context(|| format!("a line of {file}")))
+        .collect()
+}
+
+fn text<'a>(row: &'a Value, key: &str) -> &'a str {
+    row.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn definition(row: &Value, name: &str, annotations: bool) -> ToolDefinition {
+    let present = |key: &str| row.get(key).filter(|it| !it.is_null()).cloned();
+    let words = |key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
+    ToolDefinition {
+        name: text(row, name).to_owned(),
+        title: words("title"),
+        description: words("description"),
+        input_schema: present("inputSchema"),
+        output_schema: present("outputSchema"),
+        annotations: present("annotations").filter(|_| annotations),
+    }
+}
+
+/// Right and all.
+#[derive(Default, Clone, Copy)]
+struct Tally {
+    right: u32,
+    all: u32,
+}
+
+impl Tally {
+    fn add(&mut self, right: bool) {
+        self.right += u32::from(right);
+        self.all += 1;
+    }
+
+    fn share(self) -> f64 {
+        f64::from(self.right) / f64::from(self.all.max(1))
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3} ({} of {})", self.share(), self.right, self.all)
+    }
+}
+
+/// Vendors' own `readOnlyHint`, which the classifier does not get to see.
+fn read_only(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, f64>) {
+    let mut all = Tally::default();
+    let mut dangerous = Tally::default();
+    let mut vendors: BTreeMap<&str, Tally> = BTreeMap::new();
+    let mut matrix = [[0_u32; 2]; 2];
+    for row in rows {
+        let blanket = row.get("server_flags").and_then(Value::as_array).is_some_and(|flags| {
+            flags.iter().any(|flag| flag == "blanket_annotations")
+        });
+        let Some(label) = row.get("label_read_only").and_then(Value::as_bool).filter(|_| !blanket) else { continue };
+        let rating = sluice_risk::classify(&definition(row, "name", false));
+        let reads = rating.category == Category::Read;
+        all.add(reads == label);
+        vendors.entry(text(row, "server")).or_default().add(reads == label);
+        matrix[usize::from(!label)][usize::from(!reads)] += 1;
+        if !label {
+            dangerous.add(reads);
+        }
+        if misses && reads != label {
+            miss(row, "name", if label { "read-only" } else { "not read-only" }, &rating);
+        }
+    }
+    let mean = vendors.values().map(|it| it.share()).sum::<f64>() / f64::from(u32::try_from(vendors.len().max(1)).unwrap_or(u32::MAX));
+    say("Read-only or not, against vendors' annotations (hidden from the classifier)");
+    say(format!("  {:<16}{:>10}{:>14}", "label \\ rated", "read-only", "not read-only"));
+    for (name, row) in ["read-only", "not read-only"].iter().zip(matrix) {
+        say(format!("  {name:<16}{:>10}{:>14}", row[0], row[1]));
+    }
+    say(format!("  accuracy {all}; dangerous misses {dangerous}; mean of {} vendors {mean:.3}", vendors.len()));
+    figures.insert("read-only accuracy", all.share());
+    figures.insert("dangerous misses", dangerous.share());
+    figures.insert("read-only accuracy, mean of vendors", mean);
+    if misses {
+        for (vendor, tally) in vendors.iter().filter(|(_, it)| it.right < it.all) {
+            say(format!("  {vendor}: {tally}"));
+        }
+    }
+}
+
+fn categories(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, f64>) {
+    let mut all = Tally::default();
+    let mut matrix = [[0_u32; 5]; 5];
+    for row in rows {
+        let Ok(label) = text(row, "category").parse::<Category>() else { continue };
+        let rating = sluice_risk::classify(&definition(row, "tool", false));
+        all.add(rating.category == label);
+        matrix[label as usize][rating.category as usize] += 1;
+        if misses && rating.category != label {
+            miss(row, "tool", label.as_str(), &rating);
+        }
+    }
+    say("Five categories, against a public catalogue's labels");
+    let head: String = Category::ALL.iter().map(|it| format!("{:>12}", it.as_str())).collect();
+    say(format!("  {:<14}{head}", "label \\ rated"));
+    for (label, row) in Category::ALL.iter().zip(matrix) {
+        let cells: String = row.iter().map(|cell| format!("{cell:>12}")).collect();
+        say(format!("  {:<14}{cells}", label.as_str()));
+    }
+    say(format!("  accuracy {all}"));
+    figures.insert("five categories accuracy", all.share());
+}
+
+fn miss(row: &Value, name: &str, label: &str, rating: &sluice_risk::Rating) {
+    let why: BTreeSet<String> = rating.reasons.iter().map(|it| format!("{}: {}", it.place, it.quote)).collect();
+    let description: String = text(row, "description").split_whitespace().collect::<Vec<_>>().join(" ");
+    let start: String = description.chars().take(110).collect();
+    say(format!(
+        "    {} / {} is {label}, rated {} ({}): {}\n        {start}",
+        text(row, "server"),
+        text(row, name),
+        rating.category,
+        rating.confidence,
+        why.into_iter().collect::<Vec<_>>().join("; "),
+    ));
+}
+
+fn poison(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, f64>) {
+    let (mut precision, mut recall, mut alarms) = (Tally::default(), Tally::default(), Tally::default());
+    for row in rows {
+        let poisoned = row.get("label").and_then(Value::as_i64) == Some(1);
+        let tool = ToolDefinition {
+            name: "tool".to_owned(),
+            title: None,
+            description: Some(text(row, "text").to_owned()),
+            input_schema: None,
+            output_schema: None,
+            annotations: None,
+        };
+        let found = sluice_risk::findings(&tool);
+        let flagged = !found.is_empty();
+        if flagged {
+            precision.add(poisoned);
+        }
+        if poisoned {
+            recall.add(flagged);
+        } else {
+            alarms.add(flagged);
+        }
+        if misses && flagged != poisoned {
+            let start: String = text(row, "text").split_whitespace().collect::<Vec<_>>().join(" ").chars().take(400).collect();
+            let why: Vec<String> = found.iter().map(|it| format!("{}: {}", it.kind, it.quote)).collect();
+            say(format!("    {} [{}] {}\n        {start}", if poisoned { "missed" } else { "false alarm" }, text(row, "kind"), why.join("; ")));
+        }
+    }
+    say("Poisoned definitions");
+    say(format!("  precision {precision}; recall {recall}; false alarms on benign texts {alarms}"));
+    figures.insert("poison precision", precision.share());
+    figures.insert("poison recall", recall.share());
+    figures.insert("false alarms", alarms.share());
+}
+
+fn hold(figures: &BTreeMap<&'static str, f64>) -> anyhow::Result<()> {
+    let mut broken = Vec::new();
+    for (name, floor) in FLOORS {
+        let reached = figures.get(name).copied().unwrap_or_default();
+        if reached < *floor {
+            broken.push(format!("{name} is {reached:.3}, below {floor}"));
+        }
+    }
+    for (name, ceiling) in [("dangerous misses", DANGEROUS_MISSES), ("false alarms", FALSE_ALARMS)] {
+        let reached = figures.get(name).copied().unwrap_or(1.0);
+        if reached > ceiling {
+            broken.push(format!("{name} are {reached:.3}, above {ceiling}"));
+        }
+    }
+    if broken.is_empty() {
+        say("All figures hold.");
+        return Ok(());
+    }
+    bail!("{}", broken.join("; "))
+}
