@@ -114,6 +114,28 @@ pub(crate) fn fold(text: &str) -> String {
     out
 }
 
+/// Text with the words that mix alphabets written in Latin letters; all else stays.
+pub(crate) fn fold_words(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let latin = word.bytes().any(|b| b.is_ascii_alphabetic());
+        if latin && !word.is_ascii() {
+            out.extend(word.nfkc().map(|c| look_alike(c).unwrap_or(c)));
+        } else if word
+            .chars()
+            .any(|c| matches!(c, '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}'))
+        {
+            out.extend(word.nfkc());
+        } else {
+            out.push_str(word);
+        }
+    }
+    out
+}
+
 fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || is_invisible(c) || matches!(c, '\u{300}'..='\u{36f}')
 }
@@ -269,7 +291,7 @@ mod tests {
             ("LöschenDatei", "loschen datei"),
             ("删除文件", "删除文件"),
             ("db删除", "db 删除"),
-            ("удалить_файл", "удалить фаил"),
+            ("удалить_файл", "удалить файл"),
             ("dеlete_file", "delete file"),
             ("de\u{200b}lete", "delete"),
             ("ｄｅｌｅｔｅ", "delete"),
