@@ -2,13 +2,46 @@
 //! no SQL: what it needs from the store it names as ports, and a call on a
 //! cached route touches none of them.
 
+mod approve;
+mod arguments;
+mod budget;
+mod cache;
+mod call;
 mod call_log;
+mod canonical;
+mod decide;
+mod exchange;
+mod failure;
+mod filter;
+mod forward;
+mod gate;
+mod headers;
+mod hold;
+mod open_count;
 mod options;
+mod origin;
+mod pass;
 mod ports;
+mod post;
+mod pump;
+mod record;
+mod release;
+mod respond;
+mod route;
+mod router;
+mod seen;
+mod session;
+mod state;
+mod streams;
+mod watch;
 
+pub use cache::Change;
 pub use call_log::{CallLog, LogFull, LogPlace};
+pub use gate::ClientAddress;
 pub use options::ProxyOptions;
 pub use ports::{
     Approval, ApprovalKey, Approvals, ParkError, ParkedCall, Released, Routes, SecurityLog,
     StoreUnavailable, ToolsSeen,
 };
+pub use router::router;
+pub use state::{ProxyParts, ProxyState, Sizes};

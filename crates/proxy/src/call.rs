@@ -1,0 +1,147 @@
+//! A `tools/call`: decide, charge, park if a person is asked, forward.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use sluice_domain::{Charge, Code, Outcome};
+use sluice_mcp::ToolCall;
+use sluice_policy::{Decision, Verdict, limit_message};
+
+use crate::approve;
+use crate::arguments;
+use crate::decide::{self, Booking, Charged, Limited};
+use crate::exchange::{Exchange, Refusal};
+use crate::pass;
+
+/// Longest trace that is logged.
+const MAX_TRACE: usize = 32 * 1024;
+
+/// Decides a call and does what was decided.
+pub(crate) async fn call(mut exchange: Exchange<'_>, tool: &ToolCall<'_>) -> Response {
+    let now = (exchange.inner.clock)();
+    let decided =
+        decide::decide(&exchange.inner, &exchange.entry, tool, exchange.client_name(), now);
+    let decision = match decided {
+        Ok(decision) => decision,
+        Err(problem) => {
+            let message = format!("The arguments cannot be read: {problem}.");
+            return exchange.refuse_call(&Refusal::new(
+                Outcome::Denied,
+                Code::ArgumentsInvalid,
+                "(arguments)",
+                &message,
+            ));
+        }
+    };
+    note(&mut exchange, &decision, tool);
+    match decision.verdict {
+        Verdict::Deny | Verdict::Hide => exchange.refuse_call(&refusal(&decision)),
+        Verdict::Approve => approve::approve(exchange, &decision, tool).await,
+        Verdict::Forward => match charged(&mut exchange, &decision, tool).await {
+            Ok(booking) => pass::forward(exchange, booking).await,
+            Err(refusal) => exchange.refuse_call(&refusal),
+        },
+    }
+}
+
+/// What the log keeps of a decision and its call.
+fn note(exchange: &mut Exchange<'_>, decision: &Decision, tool: &ToolCall<'_>) {
+    let values = exchange.entry.route.record.server.settings.log_argument_values;
+    let arguments = arguments::for_log(tool.arguments, values);
+    let trace = serde_json::to_string(&decision.trace).ok().filter(|text| text.len() <= MAX_TRACE);
+    exchange.recorder.note(|record| {
+        record.arguments = arguments;
+        record.trace = trace;
+        record.code = decision.code;
+        record.rule.clone_from(&decision.rule);
+        record.observed = decision.observed;
+        record.counter.clone_from(&decision.counter);
+        if decision.observed {
+            record.message.clone_from(&decision.message);
+            record.outcome = would_be(decision);
+        } else if let Some(schema) = &decision.schema_note {
+            record.message = schema.chars().take(512).collect();
+        }
+    });
+}
+
+/// The outcome that an observed call would have had.
+const fn would_be(decision: &Decision) -> Outcome {
+    match (decision.would_be, decision.code) {
+        (_, Code::RateLimited) => Outcome::Limited,
+        (Some(Verdict::Hide), _) => Outcome::Hidden,
+        (Some(Verdict::Approve), _) => Outcome::Waiting,
+        (Some(Verdict::Deny), _) => Outcome::Denied,
+        (Some(Verdict::Forward) | None, _) => Outcome::Allowed,
+    }
+}
+
+/// A refusal by rule.
+pub(crate) fn refusal(decision: &Decision) -> Refusal {
+    let outcome = match (decision.verdict, decision.code) {
+        (Verdict::Hide, _) => Outcome::Hidden,
+        (_, Code::RateLimited) => Outcome::Limited,
+        _ => Outcome::Denied,
+    };
+    Refusal {
+        counter: decision.counter.clone(),
+        ..Refusal::new(outcome, decision.code, &decision.rule, &decision.message)
+    }
+}
+
+/// A refusal by limit.
+pub(crate) fn limit_refusal(tool: &str, limited: &Limited) -> Refusal {
+    let Limited { code, charge, retry_after_s } = limited;
+    let message = match code {
+        Code::RateLimited => limit_message(tool, charge, *retry_after_s),
+        _ => unavailable_message(tool, charge),
+    };
+    Refusal {
+        counter: Some(charge.counter.clone()),
+        retry_after_s: *retry_after_s,
+        ..Refusal::new(Outcome::Limited, *code, &charge.rule, &message)
+    }
+}
+
+fn unavailable_message(tool: &str, charge: &Charge) -> String {
+    format!(
+        "{tool} is limited by the counter {}, which cannot be read at the moment, so the call was not made. Try again later.",
+        charge.counter
+    )
+}
+
+/// Books the call's charges.
+async fn charged(
+    exchange: &mut Exchange<'_>,
+    decision: &Decision,
+    tool: &ToolCall<'_>,
+) -> Result<Option<Booking>, Refusal> {
+    let inner = Arc::clone(&exchange.inner);
+    let started = exchange.recorder.elapsed_us();
+    let charged =
+        decide::charge(&inner, &exchange.entry.route, exchange.session.as_ref(), decision, None)
+            .await;
+    let took = exchange.recorder.elapsed_us() - started;
+    exchange.recorder.note(|record| record.timing.limits_us = took);
+    match charged {
+        Charged::Booked(booking) => Ok(booking),
+        Charged::Limited(limited) => Err(limit_refusal(&tool.name, &limited)),
+        Charged::Observed(limited) => {
+            let refusal = limit_refusal(&tool.name, &limited);
+            exchange.recorder.note(|record| {
+                // A rule that came first stays what the log says.
+                if !record.observed {
+                    record.observed = true;
+                    record.outcome = refusal.outcome;
+                    record.code = refusal.code;
+                    record.rule = refusal.rule;
+                    record.message = refusal.message;
+                    record.counter = refusal.counter;
+                    record.retry_after_s =
+                        refusal.retry_after_s.and_then(|s| i64::try_from(s).ok());
+                }
+            });
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Asks the policy, and charges the limits that it names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{Charge, Code, OnUnavailable, ReservationId, Scope};
+use sluice_limits::{Demand, Unavailable};
+use sluice_mcp::ToolCall;
+use sluice_policy::{Arguments, CallInput, Decision, Settings};
+
+use crate::cache::Entry;
+use crate::route::{Route, RoutePolicyState};
+use crate::session::Session;
+use crate::state::Inner;
+
+/// How long a call that is only observed waits for the counters.
+const OBSERVED_WAIT: Duration = Duration::from_millis(100);
+
+/// Whether a list may show a tool that the upstream lists.
+pub(crate) fn lists(route: &Route, tool: &str) -> bool {
+    let RoutePolicyState::Compiled(policy) = &route.policy else { return false };
+    let settings = Settings::from(&route.record.server.settings);
+    policy.lists(tool, route.facts(tool, true), settings, route.record.grant.observe)
+}
+
+/// The decision about a call; nothing is charged yet. An error: the arguments cannot be decided on.
+pub(crate) fn decide(
+    inner: &Inner,
+    entry: &Entry,
+    call: &ToolCall<'_>,
+    client_name: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Decision, String> {
+    let route = &entry.route;
+    let policy = match &route.policy {
+        RoutePolicyState::Compiled(policy) => policy,
+        RoutePolicyState::None => return Ok(sluice_policy::decide_without_policy()),
+        RoutePolicyState::Unreadable => {
+            let rule = "(policy unreadable)".to_owned();
+            return Ok(Decision { rule, ..sluice_policy::decide_without_policy() });
+        }
+    };
+    let record = &route.record;
+    let arguments = Arguments::parse(call.arguments).map_err(|error| error.to_string())?;
+    let seen = || inner.seen.knows(record.grant.id, record.server.id, &call.name);
+    let seen = route.tool(&call.name).is_none() && seen();
+    Ok(policy.decide(&CallInput {
+        tool: &call.name,
+        arguments,
+        facts: route.facts(&call.name, seen),
+        settings: Settings::from(&record.server.settings),
+        schema_problem: &|| route.schema_problem(&call.name, call.arguments),
+        grant_label: &record.grant.label,
+        client_name,
+        now,
+        observe: record.grant.observe,
+        show_values: record.server.settings.log_argument_values,
+    }))
+}
+
+/// What a call's charges were booked under.
+#[derive(Debug, Clone)]
+pub(crate) struct Booking {
+    pub(crate) id: ReservationId,
+    pub(crate) demands: Vec<Demand>,
+}
+
+/// Why limits refuse a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Limited {
+    pub(crate) code: Code,
+    pub(crate) charge: Charge,
+    pub(crate) retry_after_s: Option<u64>,
+}
+
+/// What the counters said.
+#[derive(Debug, Clone)]
+pub(crate) enum Charged {
+    /// Booked, or there was nothing to book, or the limits only watch.
+    Booked(Option<Booking>),
+    Limited(Limited),
+    /// Forwarded all the same because the policy only watches; what would have refused it.
+    Observed(Limited),
+}
+
+/// What each charge asks of which counter.
+pub(crate) fn demands(
+    route: &Route,
+    session: Option<&Arc<Session>>,
+    charges: &[Charge],
+) -> Vec<Demand> {
+    let record = &route.record;
+    charges
+        .iter()
+        .map(|charge| {
+            let owner = match (charge.scope, session) {
+                (Scope::Session, Some(session)) => session.id.clone(),
+                (Scope::Session, None) | (Scope::Grant, _) => record.grant.id.to_string(),
+                (Scope::Server, _) => record.server.id.to_string(),
+                (Scope::Workspace, _) => record.workspace.to_string(),
+            };
+            Demand::new(charge, owner)
+        })
+        .collect()
+}
+
+/// The limit that refused, from what the counters answered.
+pub(crate) fn limited(charges: &[Charge], reserved: &sluice_limits::Reserved) -> Option<Limited> {
+    let at = reserved.blamed()?;
+    let reading = reserved.readings.get(at)?;
+    let seconds = |wait: Duration| {
+        let whole = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        whole.max(1)
+    };
+    Some(Limited {
+        code: Code::RateLimited,
+        charge: charges.get(at)?.clone(),
+        retry_after_s: if reading.never { None } else { reading.wait.map(seconds) },
+    })
+}
+
+/// Charges all limits of a call, or none.
+pub(crate) async fn charge(
+    inner: &Inner,
+    route: &Route,
+    session: Option<&Arc<Session>>,
+    decision: &Decision,
+    keep: Option<Duration>,
+) -> Charged {
+    if decision.charges.is_empty() {
+        return Charged::Booked(None);
+    }
+    let workspace = route.record.workspace;
+    let booking =
+        Booking { id: ReservationId::new(), demands: demands(route, session, &decision.charges) };
+    let reserving = inner.counters.reserve_for(
+        workspace,
+        booking.id,
+        &booking.demands,
+        keep.unwrap_or_default(),
+    );
+    let reserved = if decision.observing {
+        tokio::time::timeout(OBSERVED_WAIT, reserving).await.ok()
+    } else {
+        Some(reserving.await)
+    };
+    match reserved {
+        Some(Ok(reserved)) if reserved.granted => Charged::Booked(Some(booking)),
+        Some(Ok(reserved)) => match limited(&decision.charges, &reserved) {
+            Some(limited) if decision.observing => Charged::Observed(limited),
+            Some(limited) => Charged::Limited(limited),
+            // Refused and nobody to blame cannot be; the safe reading is a refusal.
+            None => unavailable(decision).map_or(Charged::Booked(None), Charged::Limited),
+        },
+        None => unavailable(decision).map_or(Charged::Booked(None), Charged::Observed),
+        Some(Err(error)) => without_counters(inner, route, decision, &booking, &error).await,
+    }
+}
+
+/// The first limit that does not want calls while nobody counts.
+pub(crate) fn unavailable(decision: &Decision) -> Option<Limited> {
+    let strict = |charge: &&Charge| charge.on_unavailable == OnUnavailable::Deny;
+    let charge = decision.charges.iter().find(strict)?.clone();
+    Some(Limited { code: Code::LimitsUnavailable, charge, retry_after_s: None })
+}
+
+async fn without_counters(
+    inner: &Inner,
+    route: &Route,
+    decision: &Decision,
+    booking: &Booking,
+    error: &Unavailable,
+) -> Charged {
+    metrics::counter!("sluice_limits_unavailable_total").increment(1);
+    match unavailable(decision) {
+        None => Charged::Booked(None),
+        Some(limited) if decision.observing => Charged::Observed(limited),
+        Some(limited) => {
+            if error.doubtful {
+                refund(inner, route, booking).await;
+            }
+            Charged::Limited(limited)
+        }
+    }
+}
+
+/// Gives a booking back: the call never reached the upstream.
+pub(crate) async fn refund(inner: &Inner, route: &Route, booking: &Booking) {
+    let workspace = route.record.workspace;
+    if let Err(error) = inner.counters.refund(workspace, booking.id, &booking.demands).await {
+        tracing::warn!(%workspace, %error, "A refund has to wait for the counters");
+    }
+}

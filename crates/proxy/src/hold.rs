@@ -1,0 +1,107 @@
+//! The stream that is opened for a client while its call waits for a person.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderValue, header};
+use http_body_util::BodyExt as _;
+use sluice_mcp::sse_event;
+use sluice_policy::Decision;
+use tokio::sync::mpsc;
+
+use crate::approve::settle;
+use crate::exchange::Exchange;
+use crate::headers::{self, BUFFERING, REQUEST_ID};
+use crate::respond::request_id;
+
+/// How often a waiting client is told that it waits.
+pub(crate) const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
+/// Tells a waiting client that the gateway still waits, on the stream that was opened for it.
+pub(crate) struct Progress {
+    /// Raw text of the client's progress token.
+    token: String,
+    out: mpsc::Sender<Bytes>,
+}
+
+impl Progress {
+    pub(crate) async fn tell(&self, count: u32) {
+        let message = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\"progress\":{count},\"message\":\"Waiting for approval\"}}}}",
+            self.token
+        );
+        let _ = self.out.send(sse_event(message.as_bytes()).into()).await;
+    }
+}
+
+/// Opens the answer's stream at once, so that progress can be told on it.
+pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision, token: String) -> Response {
+    let (out, events) = mpsc::channel::<Bytes>(16);
+    let id = exchange.form.id;
+    let headers = exchange.headers.clone();
+    let Exchange {
+        inner, form, entry, token: hash, era, body, session, open, place, recorder, ..
+    } = exchange;
+    let work = async move {
+        // The same bytes, read again: the first reading borrowed from the request.
+        let Ok(envelope) = sluice_mcp::read(&body) else { return };
+        let Some(tool) = envelope.tool.clone() else { return };
+        let progress = Progress { token, out: out.clone() };
+        let exchange = Exchange {
+            inner,
+            form,
+            entry,
+            token: hash,
+            headers: &headers,
+            envelope: &envelope,
+            era,
+            body: body.clone(),
+            session,
+            open,
+            place,
+            recorder,
+            release: None,
+        };
+        // Dropped as soon as the client has gone, which ends the wait but not the approval.
+        tokio::select! {
+            () = out.closed() => {}
+            response = settle(exchange, &decision, &tool, Some(&progress)) => {
+                retell(response, &out).await;
+            }
+        }
+    };
+    tokio::spawn(work);
+    let body = stream::unfold(events, |mut events| async move {
+        let next = events.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(next), events))
+    });
+    let mut response = Response::new(Body::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(BUFFERING, HeaderValue::from_static("no"));
+    headers.insert(REQUEST_ID, request_id(id));
+    response
+}
+
+/// Passes a finished answer on over a stream that is open already: JSON becomes one event.
+async fn retell(response: Response, out: &mpsc::Sender<Bytes>) {
+    let events = headers::media_type(response.headers()).as_deref() == Some("text/event-stream");
+    let mut body = response.into_body();
+    if !events {
+        if let Ok(collected) = body.collect().await {
+            let _ = out.send(sse_event(&collected.to_bytes()).into()).await;
+        }
+        return;
+    }
+    while let Some(Ok(frame)) = body.frame().await {
+        if let Ok(data) = frame.into_data()
+            && out.send(data).await.is_err()
+        {
+            return;
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! POST: one message of a client, checked from the outside in.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use sluice_domain::{Access, CallId, Code, Methods, Outcome};
+use sluice_mcp::{
+    Envelope, Era, Kind, Malformed, MethodGroup, MethodKind, classify_method, codes, decide_era,
+    folds_to_tools_call,
+};
+
+use crate::exchange::{Exchange, Refusal};
+use crate::gate::{self, Admitted, Security};
+use crate::headers;
+use crate::open_count::OpenPlace;
+use crate::record::Recorder;
+use crate::respond::Form;
+use crate::session::{Found, Session};
+use crate::state::{Inner, ProxyState};
+use crate::{call, pass};
+
+/// Everything about a request that is known before its body is.
+struct Incoming<'a> {
+    inner: &'a Arc<Inner>,
+    form: Form,
+    admitted: &'a Admitted,
+    headers: &'a HeaderMap,
+}
+
+pub(crate) async fn post(
+    State(state): State<ProxyState>,
+    Path(server): Path<String>,
+    request: Request,
+) -> Response {
+    let inner = &state.0;
+    let (parts, body) = request.into_parts();
+    let form = Form::of(CallId::new(), &parts.headers);
+    let at = (inner.clock)();
+    let admitted = match gate::admit(inner, &server, &parts, form).await {
+        Ok(admitted) => admitted,
+        Err(response) => return response,
+    };
+    let mut recorder = Recorder::new(inner.calls.clone(), form.id, at, &admitted.entry.route);
+    let address = admitted.address.map(|address| address.to_string());
+    recorder.note(|record| record.client_address = address);
+    let incoming = Incoming { inner, form, admitted: &admitted, headers: &parts.headers };
+    let grant = admitted.entry.route.record.grant.id;
+    let Some(place) = inner.open.enter(grant, inner.options.max_open_per_grant) else {
+        return incoming.too_many(recorder);
+    };
+    match incoming.read(body).await {
+        Ok(body) => incoming.message(body, recorder, place).await,
+        Err((status, message)) => {
+            recorder.outcome(Outcome::Rejected, Code::Malformed, message);
+            form.plain_error(status, codes::INVALID_REQUEST, message)
+        }
+    }
+}
+
+impl Incoming<'_> {
+    fn too_many(&self, mut recorder: Recorder) -> Response {
+        let message = "this grant has too many requests open at once";
+        recorder.outcome(Outcome::Rejected, Code::RateLimited, message);
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let mut response = self.form.plain_error(status, codes::INTERNAL_ERROR, message);
+        response.headers_mut().insert(header::RETRY_AFTER, http::HeaderValue::from_static("1"));
+        response
+    }
+
+    /// The whole body, within its bounds and not coded.
+    async fn read(&self, body: Body) -> Result<Bytes, (StatusCode, &'static str)> {
+        if !headers::is_identity(self.headers) {
+            let message = "request bodies with a Content-Encoding are not accepted";
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        }
+        if headers::media_type(self.headers).as_deref() != Some("application/json") {
+            let message = "the Content-Type must be application/json";
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        }
+        let limit = self.inner.options.max_request_bytes;
+        let told = self.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok());
+        let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "the request body is too large");
+        if told.and_then(|told| told.parse::<u64>().ok()).is_some_and(|told| told > limit as u64) {
+            return Err(too_large);
+        }
+        let reading = Limited::new(body, limit).collect();
+        match tokio::time::timeout(self.inner.options.request_timeout, reading).await {
+            Ok(Ok(collected)) => Ok(collected.to_bytes()),
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large),
+            Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request body broke off")),
+            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request body took too long")),
+        }
+    }
+
+    async fn message(&self, body: Bytes, mut recorder: Recorder, place: OpenPlace) -> Response {
+        let size = i64::try_from(body.len()).unwrap_or(i64::MAX);
+        recorder.note(|record| record.request_bytes = size);
+        let read = sluice_mcp::read(&body).and_then(|envelope| {
+            let era = self.era(&envelope)?;
+            Ok((envelope, era))
+        });
+        let (envelope, era) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                let method = error.method.as_deref().unwrap_or_default();
+                recorder.method(method, error.tool.as_deref());
+                recorder.outcome(Outcome::Rejected, Code::Malformed, error.message);
+                return self.form.malformed(&error);
+            }
+        };
+        let tool = envelope.tool.as_ref().map(|tool| &*tool.name);
+        recorder.method(&envelope.method, tool);
+        let session = match self.session(era, &envelope).await {
+            Ok(session) => session,
+            Err(response) => {
+                recorder.outcome(Outcome::Rejected, Code::Malformed, "session not found");
+                return response;
+            }
+        };
+        let exchange = Exchange {
+            inner: Arc::clone(self.inner),
+            form: self.form,
+            entry: Arc::clone(&self.admitted.entry),
+            token: self.admitted.token,
+            headers: self.headers,
+            envelope: &envelope,
+            era,
+            body: body.clone(),
+            session,
+            open: None,
+            place,
+            recorder,
+            release: None,
+        };
+        self.dispatch(exchange).await
+    }
+
+    /// The era, once; an error where headers and body disagree.
+    fn era(&self, envelope: &Envelope<'_>) -> Result<Era, Malformed> {
+        let refused = |code, message| Malformed {
+            code,
+            message,
+            id: envelope.id.map(|id| id.as_str().to_owned()),
+            method: Some(envelope.method.clone().into_owned()),
+            tool: envelope.tool.as_ref().map(|tool| tool.name.clone().into_owned()),
+        };
+        let twice = "a routing header occurs more than once or is not text";
+        let routing =
+            headers::routing(self.headers).map_err(|_| refused(codes::HEADER_MISMATCH, twice))?;
+        decide_era(envelope, routing).map_err(|problem| refused(problem.code, problem.message))
+    }
+
+    /// The session that the request names.
+    async fn session(
+        &self,
+        era: Era,
+        envelope: &Envelope<'_>,
+    ) -> Result<Option<Arc<Session>>, Response> {
+        let named = self.headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
+        let Some(named) = named.filter(|_| era == Era::Legacy) else { return Ok(None) };
+        let id = envelope.id.map(sluice_mcp::RawId::as_str);
+        find_session(self.inner, self.form, self.admitted, named, id).await.map(Some)
+    }
+
+    async fn dispatch(&self, mut exchange: Exchange<'_>) -> Response {
+        let envelope = exchange.envelope;
+        self.describe(&mut exchange);
+        if !self.admitted.network {
+            let message = "This grant may not be used from your network.";
+            let refusal = Refusal::new(Outcome::Denied, Code::NetworkNotAllowed, "", message);
+            return exchange.refuse(&refusal);
+        }
+        if envelope.kind == Kind::Response {
+            return self.client_answer(exchange).await;
+        }
+        if let Some(refusal) = self.method_refusal(envelope) {
+            return exchange.refuse(&refusal);
+        }
+        if let (Kind::Request, Some(id), Some(session)) =
+            (envelope.kind, envelope.id, exchange.session.clone())
+        {
+            exchange.open = session.open(id);
+            if exchange.open.is_none() {
+                let message = "a request with this id is open in this session";
+                let refusal = Refusal::new(Outcome::Rejected, Code::Malformed, "", message);
+                return self.id_in_use(exchange, &refusal);
+            }
+        }
+        if let (Some(cancels), Some(session)) = (envelope.cancels, &exchange.session) {
+            session.cancel(cancels);
+        }
+        match &envelope.tool {
+            Some(tool) => call::call(exchange, tool).await,
+            None if envelope.kind == Kind::Notification => self.quietly(exchange).await,
+            None => pass::forward(exchange, None).await,
+        }
+    }
+
+    /// What the log keeps of who asks.
+    fn describe(&self, exchange: &mut Exchange<'_>) {
+        let client = exchange.client_name().map(|name| name.chars().take(256).collect());
+        let header = self.headers.get(headers::VERSION).and_then(|value| value.to_str().ok());
+        let asked = exchange.envelope.initialize_version.as_deref();
+        let version = header.or(asked).map(|version| version.chars().take(32).collect());
+        let session = exchange.session.as_ref().map(|session| session.id.clone());
+        exchange.recorder.note(|record| {
+            record.client_name = client;
+            record.protocol_version = version;
+            record.session = session;
+        });
+    }
+
+    fn id_in_use(&self, mut exchange: Exchange<'_>, refusal: &Refusal) -> Response {
+        exchange.recorder.outcome(refusal.outcome, refusal.code, &refusal.message);
+        self.form.malformed(&Malformed {
+            code: codes::INVALID_REQUEST,
+            message: "a request with this id is open in this session",
+            id: exchange.raw_id().map(str::to_owned),
+            method: None,
+            tool: None,
+        })
+    }
+
+    /// Why the method may not pass, if it may not.
+    fn method_refusal(&self, envelope: &Envelope<'_>) -> Option<Refusal> {
+        let settings = &self.admitted.entry.route.record.server.settings;
+        let method = &*envelope.method;
+        let (group, fits) = match classify_method(method) {
+            MethodKind::Request(group) => (group, envelope.kind == Kind::Request),
+            MethodKind::Notification(group) => (group, envelope.kind == Kind::Notification),
+            MethodKind::Unknown => {
+                let any = settings.methods == Methods::Any && !folds_to_tools_call(method);
+                (MethodGroup::Other, any)
+            }
+        };
+        let on = match group {
+            MethodGroup::Resources => settings.resources == Access::Allow,
+            MethodGroup::Prompts => settings.prompts == Access::Allow,
+            _ => true,
+        };
+        let message = "Method not found";
+        (!(fits && on))
+            .then(|| Refusal::new(Outcome::Denied, Code::MethodNotAllowed, "(method)", message))
+    }
+
+    /// The client's answer to a request of the server: only for one that was sent to it.
+    async fn client_answer(&self, mut exchange: Exchange<'_>) -> Response {
+        let scope = exchange.scope();
+        let issued = match exchange.envelope.id {
+            Some(id) if !exchange.modern() => self.inner.sessions.take_issued(&scope, id).await,
+            _ => Ok(false),
+        };
+        match issued {
+            Ok(true) => self.quietly(exchange).await,
+            Ok(false) => {
+                let message = "nobody asked this client anything with this id";
+                exchange.recorder.outcome(Outcome::Rejected, Code::Malformed, message);
+                self.form.plain_error(StatusCode::BAD_REQUEST, codes::INVALID_REQUEST, message)
+            }
+            Err(_) => {
+                let message = "the gateway cannot look up its sessions at the moment";
+                exchange.recorder.outcome(Outcome::Failed, Code::LimitsUnavailable, message);
+                self.form.unavailable(None, "limits_unavailable", message)
+            }
+        }
+    }
+
+    /// Forwards what has no answer; only a failure is logged.
+    async fn quietly(&self, mut exchange: Exchange<'_>) -> Response {
+        exchange.recorder.only_failures();
+        pass::forward(exchange, None).await
+    }
+}
+
+/// Finds a session for a grant; the answer where there is none.
+pub(crate) async fn find_session(
+    inner: &Arc<Inner>,
+    form: Form,
+    admitted: &Admitted,
+    named: &str,
+    id: Option<&str>,
+) -> Result<Arc<Session>, Response> {
+    match inner.sessions.find(named, &admitted.entry).await {
+        Ok(Found::Session(session)) => Ok(session),
+        Ok(Found::Gone) => Err(form.no_session(id)),
+        Ok(Found::Foreign) => {
+            let record = &admitted.entry.route.record;
+            let whose = (record.workspace, record.grant.id);
+            let security = Security { inner, form, address: admitted.address };
+            let kind = sluice_domain::SecurityKind::ForeignSession;
+            security.log(kind, Some(whose), "a session of another grant");
+            Err(form.no_session(id))
+        }
+        Err(_) => {
+            let message =
+                "the gateway cannot look up its sessions at the moment; nothing was forwarded";
+            Err(form.unavailable(id, "limits_unavailable", message))
+        }
+    }
+}

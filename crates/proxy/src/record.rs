@@ -1,0 +1,161 @@
+//! The log record of one request, filled on the way and written exactly once,
+//! however the request ends.
+
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{CallId, CallRecord, CallTiming, Code, Outcome};
+
+use crate::call_log::{CallLog, LogFull, LogPlace};
+use crate::route::Route;
+
+const MAX_METHOD: usize = 128;
+const MAX_TOOL: usize = 256;
+const MAX_MESSAGE: usize = 1_024;
+
+/// A record in the making, written when it is dropped. If nothing settled it by then, the client went
+/// away or gave up.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    log: CallLog,
+    place: Option<LogPlace>,
+    record: Option<Box<CallRecord>>,
+    started: Instant,
+    /// What became of the request is known.
+    settled: bool,
+    only_failures: bool,
+}
+
+fn cut(text: &str, chars: usize) -> String {
+    text.chars().take(chars).collect()
+}
+
+fn micros(duration: std::time::Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl Recorder {
+    pub(crate) fn new(log: CallLog, id: CallId, at: DateTime<Utc>, route: &Route) -> Self {
+        let record = &route.record;
+        let record = CallRecord {
+            id,
+            workspace: record.workspace,
+            server: record.server.id,
+            grant: record.grant.id,
+            grant_label: record.grant.label.clone(),
+            at,
+            method: String::new(),
+            tool: None,
+            outcome: Outcome::Allowed,
+            code: Code::Allowed,
+            rule: String::new(),
+            message: String::new(),
+            policy: record.policy.as_ref().map(|policy| policy.id),
+            policy_version: record.policy.as_ref().map(|policy| policy.version),
+            observed: false,
+            counter: None,
+            retry_after_s: None,
+            arguments: None,
+            trace: None,
+            client_name: None,
+            protocol_version: None,
+            session: None,
+            client_address: None,
+            request_bytes: 0,
+            response_bytes: 0,
+            upstream_status: None,
+            timing: CallTiming::default(),
+        };
+        Self {
+            log,
+            place: None,
+            record: Some(Box::new(record)),
+            started: Instant::now(),
+            settled: false,
+            only_failures: false,
+        }
+    }
+
+    /// Changes the record.
+    pub(crate) fn note(&mut self, change: impl FnOnce(&mut CallRecord)) {
+        if let Some(record) = &mut self.record {
+            change(record);
+        }
+    }
+
+    pub(crate) fn method(&mut self, method: &str, tool: Option<&str>) {
+        self.note(|record| {
+            record.method = cut(method, MAX_METHOD);
+            record.tool = tool.map(|tool| cut(tool, MAX_TOOL));
+        });
+    }
+
+    /// Takes a place in the log, so that the record cannot be lost.
+    pub(crate) fn take_place(&mut self) -> Result<(), LogFull> {
+        self.place = Some(self.log.place()?);
+        Ok(())
+    }
+
+    /// The time since the request came in.
+    pub(crate) fn elapsed_us(&self) -> i64 {
+        micros(self.started.elapsed())
+    }
+
+    /// The request's id.
+    pub(crate) fn id(&self) -> Option<CallId> {
+        self.record.as_ref().map(|record| record.id)
+    }
+
+    /// The upstream's answer is on its way; the record stays as the decision left it.
+    pub(crate) const fn answered(&mut self) {
+        self.settled = true;
+    }
+
+    /// What becomes of the request is open again.
+    pub(crate) const fn unsettle(&mut self) {
+        self.settled = false;
+    }
+
+    pub(crate) fn outcome(&mut self, outcome: Outcome, code: Code, message: &str) {
+        self.settled = true;
+        self.note(|record| {
+            record.outcome = outcome;
+            record.code = code;
+            record.message = cut(message, MAX_MESSAGE);
+        });
+    }
+
+    /// Records the message only if something goes wrong with it: notifications and answers of
+    /// clients have no outcome of their own.
+    pub(crate) const fn only_failures(&mut self) {
+        self.only_failures = true;
+    }
+
+    fn write(&mut self) {
+        let Some(mut record) = self.record.take() else { return };
+        if self.only_failures && (!self.settled || record.outcome == Outcome::Allowed) {
+            return;
+        }
+        if !self.settled {
+            record.outcome = Outcome::Failed;
+            record.code = Code::Cancelled;
+        }
+        record.timing.total_us = micros(self.started.elapsed());
+        metrics::counter!(
+            "sluice_requests_total",
+            "outcome" => record.outcome.as_str(), "code" => record.code.as_str()
+        )
+        .increment(1);
+        let place = self.place.take().map_or_else(|| self.log.place(), Ok);
+        match place {
+            Ok(place) => place.put(*record),
+            Err(LogFull) => metrics::counter!("sluice_call_log_dropped_total").increment(1),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.write();
+    }
+}

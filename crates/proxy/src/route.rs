@@ -1,0 +1,198 @@
+//! A compiled route: one grant's server, policy and tools, immutable, ready to
+//! decide calls without another look at the store.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::OnceLock;
+
+use chrono::{DateTime, Utc};
+use ipnet::IpNet;
+use jsonschema::Validator;
+use sha2::{Digest, Sha256};
+use sluice_domain::{RouteRecord, RouteTool, SecurityKind, ServerId, ToolState};
+use sluice_policy::{CompiledPolicy, ToolFacts};
+use sluice_upstream::Target;
+use sluice_vault::Vault;
+
+/// Larger schemas are not compiled.
+const MAX_SCHEMA: usize = 256 * 1024;
+
+/// A grant's policy.
+#[derive(Debug)]
+pub(crate) enum RoutePolicyState {
+    /// None is attached: every call is refused.
+    None,
+    /// The stored text does not compile any more: every call is refused.
+    Unreadable,
+    Compiled(Box<CompiledPolicy>),
+}
+
+/// See the module's head.
+pub(crate) struct Route {
+    pub(crate) record: RouteRecord,
+    pub(crate) policy: RoutePolicyState,
+    /// None if the upstream's address or credentials cannot be used.
+    pub(crate) target: Option<Target>,
+    networks: Vec<Option<IpNet>>,
+    index: HashMap<String, usize>,
+    schemas: Vec<OnceLock<Option<Box<Validator>>>>,
+    weight: u32,
+}
+
+impl std::fmt::Debug for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Route").field("grant", &self.record.grant.id).finish_non_exhaustive()
+    }
+}
+
+impl Route {
+    pub(crate) fn compile(record: RouteRecord, vault: &Vault) -> Self {
+        let policy = match &record.policy {
+            None => RoutePolicyState::None,
+            Some(policy) => match sluice_policy::compile(&policy.document) {
+                Ok(compiled) => RoutePolicyState::Compiled(Box::new(compiled)),
+                Err(problems) => {
+                    tracing::error!(
+                        policy = %policy.id, version = policy.version, problems = problems.len(),
+                        "A stored policy does not compile; its grants are refused every call"
+                    );
+                    RoutePolicyState::Unreadable
+                }
+            },
+        };
+        let target = Target::from_route(vault, &record)
+            .inspect_err(|error| {
+                tracing::error!(server = %record.server.id, %error, "Cannot use a server's address or credentials");
+            })
+            .ok();
+        let index =
+            record.tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
+        // A network that cannot be read matches nobody.
+        let networks = record.grant.networks.iter().map(|text| text.parse().ok()).collect();
+        let schemas = record.tools.iter().map(|_| OnceLock::new()).collect();
+        let weight = weigh(&record);
+        Self { policy, target, networks, index, schemas, weight, record }
+    }
+
+    /// Roughly its size in memory.
+    pub(crate) const fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    /// Whether the grant may be used on this server now; otherwise what the security log says.
+    pub(crate) fn admits(
+        &self,
+        server: Option<ServerId>,
+        now: DateTime<Utc>,
+    ) -> Result<(), SecurityKind> {
+        if self.record.grant.revoked || self.record.suspended {
+            return Err(SecurityKind::RevokedToken);
+        }
+        if self.record.grant.expires_at.is_some_and(|at| at <= now) {
+            return Err(SecurityKind::ExpiredToken);
+        }
+        match server {
+            Some(server) if server == self.record.server.id => Ok(()),
+            Some(_) => Err(SecurityKind::WrongServer),
+            None => Err(SecurityKind::UnknownServer),
+        }
+    }
+
+    /// Whether the grant may be used from this address.
+    pub(crate) fn admits_address(&self, address: Option<IpAddr>) -> bool {
+        self.networks.is_empty()
+            || address.is_some_and(|address| {
+                let address = address.to_canonical();
+                self.networks.iter().flatten().any(|network| network.contains(&address))
+            })
+    }
+
+    /// A tool of the server's own list.
+    pub(crate) fn tool(&self, name: &str) -> Option<&RouteTool> {
+        let tool = self.index.get(name).map(|at| &self.record.tools[*at])?;
+        (tool.state != ToolState::Gone).then_some(tool)
+    }
+
+    /// What the policy may know of a tool; `seen`: the grant was shown it in a list.
+    pub(crate) fn facts(&self, name: &str, seen: bool) -> ToolFacts {
+        let tool = self.tool(name);
+        let state = tool.map(|tool| tool.state);
+        ToolFacts {
+            known: tool.is_some() || seen,
+            changed: state == Some(ToolState::Changed),
+            held: state == Some(ToolState::Held),
+            category: tool.map(|tool| tool.category),
+            severity: tool.map(|tool| tool.severity),
+        }
+    }
+
+    /// Digest of the rules that bear on a tool.
+    pub(crate) fn rules_digest(&self, name: &str) -> [u8; 32] {
+        let rules = match &self.policy {
+            RoutePolicyState::Compiled(policy) => rules_text(policy, name),
+            RoutePolicyState::None | RoutePolicyState::Unreadable => String::new(),
+        };
+        Sha256::digest(rules.as_bytes()).into()
+    }
+
+    /// Why `arguments` do not fit the tool's reviewed input schema, in words that repeat no value.
+    pub(crate) fn schema_problem(&self, name: &str, arguments: &str) -> Option<String> {
+        let at = *self.index.get(name)?;
+        let validator = self.schemas[at]
+            .get_or_init(|| validator(self.record.tools[at].input_schema.as_deref()?))
+            .as_ref()?;
+        let instance: serde_json::Value = serde_json::from_str(arguments).ok()?;
+        let error = validator.validate(&instance).err()?;
+        let place = error.instance_path().to_string();
+        let place =
+            if place.is_empty() { "the arguments".to_owned() } else { format!("`{place}`") };
+        Some(format!("{place}: {}", error.masked_with("the value")))
+    }
+}
+
+/// Everything in a policy that bears on a tool, as text.
+fn rules_text(policy: &CompiledPolicy, tool: &str) -> String {
+    let document = policy.document();
+    format!(
+        "{:?} {:?} {} {:?} {:?}",
+        document.mode,
+        document.default,
+        policy.hides(tool),
+        document.all_tools,
+        policy.entry(tool)
+    )
+}
+
+fn validator(schema: &str) -> Option<Box<Validator>> {
+    if schema.len() > MAX_SCHEMA {
+        return None;
+    }
+    let schema: serde_json::Value = serde_json::from_str(schema).ok()?;
+    let built = jsonschema::options()
+        .with_retriever(Offline)
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .build(&schema);
+    built.ok().map(Box::new)
+}
+
+/// References to other documents are never fetched.
+struct Offline;
+
+impl jsonschema::Retrieve for Offline {
+    fn retrieve(
+        &self,
+        _: &jsonschema::Uri<String>,
+    ) -> Result<serde_json::Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("references to other documents are not followed".into())
+    }
+}
+
+fn weigh(record: &RouteRecord) -> u32 {
+    let policy = record.policy.as_ref().map_or(0, |policy| policy.document.len() * 4);
+    let tools: usize = record
+        .tools
+        .iter()
+        .map(|tool| 256 + tool.name.len() + tool.input_schema.as_ref().map_or(0, String::len) * 2)
+        .sum();
+    u32::try_from(4_096 + policy + tools).unwrap_or(u32::MAX)
+}

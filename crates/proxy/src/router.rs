@@ -1,0 +1,31 @@
+//! The paths of the data path.
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use http::{HeaderValue, StatusCode, header};
+
+use crate::state::ProxyState;
+use crate::{post, streams};
+
+/// `POST`, `GET` and `DELETE` on `/mcp/{server}`, with and without a slash at the end: a redirect is no
+/// legal answer to an MCP request.
+pub fn router(state: ProxyState) -> Router {
+    Router::new()
+        .route("/mcp/{server}", endpoint())
+        .route("/mcp/{server}/", endpoint())
+        .with_state(state)
+}
+
+fn endpoint() -> MethodRouter<ProxyState> {
+    on(MethodFilter::HEAD, not_allowed)
+        .on(MethodFilter::POST, post::post)
+        .on(MethodFilter::GET, streams::get)
+        .on(MethodFilter::DELETE, streams::delete)
+        .fallback(not_allowed)
+}
+
+async fn not_allowed() -> Response {
+    let allow = HeaderValue::from_static("POST, GET, DELETE");
+    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allow)]).into_response()
+}

@@ -1,0 +1,67 @@
+//! Lets an open stream notice that its grant was revoked or its route changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sluice_domain::ServerId;
+use sluice_vault::TokenHash;
+
+use crate::cache::Entry;
+use crate::state::Inner;
+
+/// How often a stream looks by itself, in case the feed is silent.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The route that a stream lives by.
+pub(crate) struct Watch {
+    inner: Arc<Inner>,
+    token: TokenHash,
+    pub(crate) entry: Arc<Entry>,
+    /// Ends the stream when the gateway stops.
+    ends_at_stop: bool,
+}
+
+/// What a watched stream is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    /// The route is another one now; the stream may go on.
+    Changed,
+    /// Nothing new.
+    Same,
+    /// The stream must end.
+    Ended,
+}
+
+impl Watch {
+    pub(crate) const fn new(
+        inner: Arc<Inner>,
+        token: TokenHash,
+        entry: Arc<Entry>,
+        ends_at_stop: bool,
+    ) -> Self {
+        Self { inner, token, entry, ends_at_stop }
+    }
+
+    fn server(&self) -> ServerId {
+        self.entry.route.record.server.id
+    }
+
+    /// Waits for news; may be dropped and called again.
+    pub(crate) async fn news(&mut self) -> News {
+        let now = (self.inner.clock)();
+        let expires = self.entry.route.record.grant.expires_at;
+        let left = expires.map(|at| (at - now).to_std().unwrap_or_default());
+        tokio::select! {
+            () = self.entry.changed.cancelled() => {}
+            () = self.inner.stop.cancelled(), if self.ends_at_stop => return News::Ended,
+            () = tokio::time::sleep(left.map_or(LOOK, |left| left.min(LOOK))) => {}
+        }
+        let Ok(Some(entry)) = self.inner.cache.find(&self.token).await else { return News::Ended };
+        if entry.route.admits(Some(self.server()), (self.inner.clock)()).is_err() {
+            return News::Ended;
+        }
+        let changed = !Arc::ptr_eq(&entry, &self.entry);
+        self.entry = entry;
+        if changed { News::Changed } else { News::Same }
+    }
+}
