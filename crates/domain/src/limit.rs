@@ -179,6 +179,8 @@ pub struct Charge {
     pub reset: Reset,
     pub max: Amount,
     pub amount: Amount,
+    /// The argument that `amount` was read from; `None`: each call counts 1.
+    pub increment_from: Option<String>,
     pub on_unavailable: OnUnavailable,
 }
 

@@ -1,0 +1,467 @@
+//! The decision, in exactly the order of the language's table.
+
+use sluice_domain::{
+    Amount, Charge, Code, OnDrift, OnUnavailable, UnknownTools, ValidateArguments,
+};
+
+use crate::approval;
+use crate::call::{CallInput, Settings, ToolFacts};
+use crate::compile::{CompiledLimit, CompiledPolicy, CompiledRule, RuleSet};
+use crate::decision::{
+    ApprovalPlan, ConditionTrace, Decision, StepKind, StepResult, TraceStep, Truth, Verdict,
+};
+use crate::document::{DefaultAction, Mode};
+use crate::evaluate::{Facts, Over};
+use crate::item::Item;
+use crate::message;
+
+/// Bytes of a tool's name; a longer one is no tool's.
+const MAX_NAME: usize = 512;
+
+/// The decision about every call of a grant that has no policy.
+pub fn decide_without_policy() -> Decision {
+    let stop =
+        Stop::new(Verdict::Deny, Code::NoPolicy, "(no policy)", message::NO_POLICY.to_owned());
+    stop.decision(Vec::new())
+}
+
+impl CompiledPolicy {
+    /// Decides one call. Limits are decided by the counters: the charges say what to reserve.
+    pub fn decide(&self, call: &CallInput<'_>) -> Decision {
+        let observing = call.observe || self.mode() == Mode::Observe;
+        let mut run = Run {
+            policy: self,
+            call,
+            observing,
+            trace: Vec::with_capacity(16),
+            set_aside: None,
+            cannot_tell: false,
+            schema_note: None,
+        };
+        match run.steps() {
+            Err(stop) => Decision { observing, ..stop.decision(run.trace) },
+            Ok(pass) => run.passed(pass),
+        }
+    }
+
+    /// Whether `tools/list` shows a tool. It agrees with `decide`: what every call would be refused
+    /// as hidden, unknown, changed, held or by default is not listed.
+    pub fn lists(&self, tool: &str, facts: ToolFacts, settings: Settings, observe: bool) -> bool {
+        let observing = observe || self.mode() == Mode::Observe;
+        let by_policy = || {
+            !self.hides(tool)
+                && (self.default() == DefaultAction::Allow || self.entry_index(tool).is_some())
+        };
+        server_refusal(tool, facts, settings).is_none() && (observing || by_policy())
+    }
+}
+
+/// What the server's own settings refuse, whatever the policy says.
+fn server_refusal(tool: &str, facts: ToolFacts, settings: Settings) -> Option<StepKind> {
+    let known = facts.known || settings.unknown_tools == UnknownTools::ByPolicy;
+    if !known || tool.len() > MAX_NAME {
+        Some(StepKind::UnknownTool)
+    } else if facts.changed && settings.on_drift == OnDrift::Deny {
+        Some(StepKind::Drift)
+    } else if facts.held {
+        // Held tools are never listed, and the list and the call agree.
+        Some(StepKind::Held)
+    } else {
+        None
+    }
+}
+
+/// Why a call does not go on.
+struct Stop {
+    verdict: Verdict,
+    code: Code,
+    rule: String,
+    message: String,
+    counter: Option<String>,
+}
+
+impl Stop {
+    fn new(verdict: Verdict, code: Code, rule: &str, message: String) -> Self {
+        Self { verdict, code, rule: rule.to_owned(), message, counter: None }
+    }
+
+    fn decision(self, trace: Vec<TraceStep>) -> Decision {
+        Decision {
+            verdict: self.verdict,
+            code: self.code,
+            rule: self.rule,
+            message: self.message,
+            counter: self.counter,
+            trace,
+            charges: Vec::new(),
+            approval: None,
+            observing: false,
+            observed: false,
+            would_be: None,
+            cannot_tell: false,
+            schema_note: None,
+        }
+    }
+}
+
+/// What a call that no rule refuses asks for.
+#[derive(Default)]
+struct Pass {
+    charges: Vec<Charge>,
+    approval: Option<(ApprovalPlan, String)>,
+}
+
+struct Run<'r, 'c> {
+    policy: &'r CompiledPolicy,
+    call: &'r CallInput<'c>,
+    observing: bool,
+    trace: Vec<TraceStep>,
+    /// Under `observe`: the first refusal of the policy. Its later steps are not taken.
+    set_aside: Option<Stop>,
+    cannot_tell: bool,
+    schema_note: Option<String>,
+}
+
+/// A rule set and what it sees of the call.
+type Sets<'s, 'r, 'c> = [(&'r RuleSet, Facts<'s, 'c>)];
+
+impl<'r, 'c> Run<'r, 'c> {
+    fn steps(&mut self) -> Result<Pass, Stop> {
+        self.hidden()?;
+        self.server()?;
+        let entry = self.entry()?;
+        if self.set_aside.is_some() {
+            self.schema()?;
+            return Ok(Pass::default());
+        }
+        let sets: Vec<_> = std::iter::once(&self.policy.all_tools)
+            .chain(entry)
+            .map(|set| (set, Facts::new(set, self.call)))
+            .collect();
+        self.require(&sets)?;
+        self.deny_if(&sets)?;
+        self.schema()?;
+        if self.set_aside.is_some() {
+            return Ok(Pass::default());
+        }
+        let charges = self.charges(&sets)?;
+        if self.set_aside.is_some() {
+            return Ok(Pass::default());
+        }
+        let approval = self.approve_if(&sets);
+        Ok(Pass { charges, approval })
+    }
+
+    fn step(&mut self, step: StepKind, result: StepResult) {
+        self.trace.push(TraceStep { step, rule: None, result, conditions: Vec::new() });
+    }
+
+    /// A refusal of the policy: final, or under `observe` set aside.
+    fn refuse(&mut self, stop: Stop) -> Result<(), Stop> {
+        if self.observing {
+            self.set_aside.get_or_insert(stop);
+            return Ok(());
+        }
+        Err(stop)
+    }
+
+    fn hidden(&mut self) -> Result<(), Stop> {
+        let tool = self.call.tool;
+        if tool.len() > MAX_NAME || !self.policy.hides(tool) {
+            self.step(StepKind::Hide, StepResult::Passed);
+            return Ok(());
+        }
+        self.step(StepKind::Hide, StepResult::Refused);
+        let message = message::unknown_tool(tool);
+        self.refuse(Stop::new(Verdict::Hide, Code::UnknownTool, "(hidden)", message))
+    }
+
+    fn server(&mut self) -> Result<(), Stop> {
+        let CallInput { tool, facts, settings, .. } = *self.call;
+        let refused = server_refusal(tool, facts, settings);
+        for step in [StepKind::UnknownTool, StepKind::Drift, StepKind::Held] {
+            let result =
+                if refused == Some(step) { StepResult::Refused } else { StepResult::Passed };
+            self.step(step, result);
+            if result == StepResult::Refused {
+                break;
+            }
+        }
+        let (verdict, code, rule, message) = match refused {
+            None => return Ok(()),
+            Some(StepKind::Drift) => {
+                (Verdict::Deny, Code::ToolChanged, "(drift)", message::changed(tool))
+            }
+            Some(StepKind::Held) => {
+                (Verdict::Deny, Code::ToolChanged, "(held)", message::held(tool))
+            }
+            Some(_) => {
+                (Verdict::Hide, Code::UnknownTool, "(unknown tool)", message::unknown_tool(tool))
+            }
+        };
+        Err(Stop::new(verdict, code, rule, message))
+    }
+
+    fn entry(&mut self) -> Result<Option<&'r RuleSet>, Stop> {
+        if self.set_aside.is_some() {
+            return Ok(None);
+        }
+        let policy = self.policy;
+        let entry = policy.entry_index(self.call.tool).and_then(|index| policy.rules(index));
+        if entry.is_some() || policy.default() == DefaultAction::Allow {
+            self.step(StepKind::Default, StepResult::Passed);
+            return Ok(entry);
+        }
+        self.step(StepKind::Default, StepResult::Refused);
+        let message = message::default_deny(self.call.tool);
+        self.refuse(Stop::new(Verdict::Deny, Code::DefaultDeny, "(default deny)", message))?;
+        Ok(None)
+    }
+
+    fn rule_step(
+        &mut self,
+        step: StepKind,
+        rule: &CompiledRule,
+        result: StepResult,
+        conditions: Vec<ConditionTrace>,
+    ) {
+        self.cannot_tell |= result == StepResult::CannotTell;
+        self.trace.push(TraceStep { step, rule: Some(rule.pointer.clone()), result, conditions });
+    }
+
+    fn require(&mut self, sets: &Sets<'_, 'r, 'c>) -> Result<(), Stop> {
+        for (set, facts) in sets {
+            for rule in &set.require {
+                let mut conditions = Vec::new();
+                let truth = facts.rule(rule, Over::Every, &mut conditions);
+                let result = match truth {
+                    Truth::True => StepResult::Passed,
+                    Truth::CannotTell => StepResult::CannotTell,
+                    _ => StepResult::Refused,
+                };
+                let refused = (result == StepResult::Refused)
+                    .then(|| message::require_failed(self.call.tool, rule, &conditions));
+                self.rule_step(StepKind::Require, rule, result, conditions);
+                if let Some(message) = refused {
+                    let pointer = &rule.pointer;
+                    return self.refuse(Stop::new(
+                        Verdict::Deny,
+                        Code::RequireFailed,
+                        pointer,
+                        message,
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn deny_if(&mut self, sets: &Sets<'_, 'r, 'c>) -> Result<(), Stop> {
+        if self.set_aside.is_some() {
+            return Ok(());
+        }
+        for (set, facts) in sets {
+            for rule in &set.deny_if {
+                let mut conditions = Vec::new();
+                let result = match facts.rule(rule, Over::Any, &mut conditions) {
+                    Truth::True | Truth::WrongType => StepResult::Refused,
+                    Truth::CannotTell => StepResult::CannotTell,
+                    Truth::False | Truth::Missing => StepResult::Passed,
+                };
+                let refused = (result == StepResult::Refused)
+                    .then(|| message::deny_if_matched(self.call.tool, rule, &conditions));
+                self.rule_step(StepKind::DenyIf, rule, result, conditions);
+                if let Some(message) = refused {
+                    let pointer = &rule.pointer;
+                    return self.refuse(Stop::new(
+                        Verdict::Deny,
+                        Code::DenyIfMatched,
+                        pointer,
+                        message,
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The server's own check of the arguments; `observe` does not set it aside.
+    fn schema(&mut self) -> Result<(), Stop> {
+        let validate = self.call.settings.validate_arguments;
+        if validate == ValidateArguments::Off {
+            return Ok(());
+        }
+        let Some(problem) = (self.call.schema_problem)() else {
+            self.step(StepKind::Schema, StepResult::Passed);
+            return Ok(());
+        };
+        if validate == ValidateArguments::Log {
+            self.step(StepKind::Schema, StepResult::Noted);
+            self.schema_note = Some(problem);
+            return Ok(());
+        }
+        self.step(StepKind::Schema, StepResult::Refused);
+        let message = message::schema(self.call.tool, &problem);
+        Err(Stop::new(Verdict::Deny, Code::ArgumentsInvalid, "(schema)", message))
+    }
+
+    fn charges(&mut self, sets: &Sets<'_, 'r, 'c>) -> Result<Vec<Charge>, Stop> {
+        let mut charges: Vec<Charge> = Vec::new();
+        let mut counted: Vec<&CompiledLimit> = Vec::new();
+        for (set, facts) in sets {
+            for limit in &set.limits {
+                match self.amount(limit, facts) {
+                    Ok(Some(amount)) => {
+                        let again = counted.iter().any(|old| same_source(old, limit));
+                        charge(&mut charges, limit, amount, again);
+                        counted.push(limit);
+                        self.limit_step(StepKind::Limit, limit, StepResult::Charges);
+                    }
+                    Ok(None) => {
+                        self.limit_step(StepKind::Amount, limit, StepResult::CannotTell);
+                        self.cannot_tell = true;
+                    }
+                    Err(message) => {
+                        self.limit_step(StepKind::Amount, limit, StepResult::Refused);
+                        let pointer = &limit.pointer;
+                        self.refuse(Stop::new(
+                            Verdict::Deny,
+                            Code::AmountInvalid,
+                            pointer,
+                            message,
+                        ))?;
+                        return Ok(Vec::new());
+                    }
+                }
+            }
+        }
+        if let Some(never) = charges.iter().find(|charge| charge.amount > charge.max) {
+            let message = crate::phrase::limit_message(self.call.tool, never, None);
+            let mut stop = Stop::new(Verdict::Deny, Code::RateLimited, &never.rule, message);
+            stop.counter = Some(never.counter.clone());
+            self.refuse(stop)?;
+        }
+        Ok(charges)
+    }
+
+    fn limit_step(&mut self, step: StepKind, limit: &CompiledLimit, result: StepResult) {
+        let rule = Some(limit.pointer.clone());
+        self.trace.push(TraceStep { step, rule, result, conditions: Vec::new() });
+    }
+
+    /// `Ok(None)`: the log does not keep it.
+    fn amount(
+        &self,
+        limit: &CompiledLimit,
+        facts: &Facts<'_, '_>,
+    ) -> Result<Option<Amount>, String> {
+        let Some((slot, path)) = &limit.amount else { return Ok(Some(Amount::ONE)) };
+        let item = facts.slots.get(*slot).copied().unwrap_or(Item::Missing);
+        message::read_amount(self.call.tool, path, &item)
+    }
+
+    fn approve_if(&mut self, sets: &Sets<'_, 'r, 'c>) -> Option<(ApprovalPlan, String)> {
+        for (set, facts) in sets {
+            for rule in &set.approve_if {
+                let mut conditions = Vec::new();
+                let result = match facts.rule(rule, Over::Any, &mut conditions) {
+                    Truth::True | Truth::WrongType => StepResult::Parks,
+                    Truth::CannotTell => StepResult::CannotTell,
+                    Truth::False | Truth::Missing => StepResult::Passed,
+                };
+                let parked = result == StepResult::Parks;
+                self.rule_step(StepKind::ApproveIf, rule, result, conditions);
+                if parked {
+                    let message = message::needs_approval(self.call.tool, rule);
+                    let own = sets.iter().map(|(set, _)| &set.approval);
+                    return Some((approval::plan(rule, own), message));
+                }
+            }
+        }
+        None
+    }
+
+    fn passed(self, pass: Pass) -> Decision {
+        let observing = self.observing;
+        let schema_note = self.schema_note;
+        if let Some(stop) = self.set_aside {
+            let would_be = Some(stop.verdict);
+            let decision = stop.decision(self.trace);
+            let verdict = Verdict::Forward;
+            return Decision {
+                verdict,
+                would_be,
+                observed: true,
+                observing,
+                schema_note,
+                ..decision
+            };
+        }
+        let (verdict, code, rule, message, approval) = match pass.approval {
+            None => (Verdict::Forward, Code::Allowed, String::new(), String::new(), None),
+            Some((plan, message)) => {
+                let rule = plan.rule.clone();
+                (Verdict::Approve, Code::ApprovalPending, rule, message, Some(plan))
+            }
+        };
+        let observed = observing && verdict == Verdict::Approve;
+        Decision {
+            verdict: if observed { Verdict::Forward } else { verdict },
+            code,
+            rule,
+            message,
+            charges: pass.charges,
+            approval,
+            counter: None,
+            observing,
+            observed,
+            would_be: observed.then_some(verdict),
+            cannot_tell: self.cannot_tell,
+            schema_note,
+            trace: self.trace,
+        }
+    }
+}
+
+fn same_counter(a: &CompiledLimit, b: &CompiledLimit) -> bool {
+    let key = |limit: &CompiledLimit| (limit.limit.window, limit.limit.scope, limit.limit.reset);
+    a.limit.counter == b.limit.counter && key(a) == key(b)
+}
+
+fn same_source(a: &CompiledLimit, b: &CompiledLimit) -> bool {
+    same_counter(a, b) && a.limit.increment_from == b.limit.increment_from
+}
+
+/// Limits of one call on the same counter are one charge: the smallest `max` holds, and what is
+/// counted from the same source is counted once.
+fn charge(charges: &mut Vec<Charge>, limit: &CompiledLimit, amount: Amount, again: bool) {
+    let rules = &limit.limit;
+    let same = charges.iter_mut().find(|old| {
+        old.counter == rules.counter
+            && (old.window, old.scope, old.reset) == (rules.window, rules.scope, rules.reset)
+    });
+    if let Some(old) = same {
+        if !again {
+            old.amount = old.amount.saturating_add(amount);
+        }
+        if rules.max < old.max {
+            old.max = rules.max;
+            old.rule = limit.pointer.to_string();
+        }
+        if rules.on_unavailable == OnUnavailable::Deny {
+            old.on_unavailable = OnUnavailable::Deny;
+        }
+        return;
+    }
+    charges.push(Charge {
+        rule: limit.pointer.to_string(),
+        counter: rules.counter.clone(),
+        scope: rules.scope,
+        window: rules.window,
+        reset: rules.reset,
+        max: rules.max,
+        amount,
+        increment_from: limit.amount.as_ref().map(|(_, path)| path.clone()),
+        on_unavailable: rules.on_unavailable,
+    });
+}

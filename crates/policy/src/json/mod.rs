@@ -1,0 +1,14 @@
+//! JSON over raw text, strictly RFC 8259: positions kept, digits kept, and
+//! everything that two readers could read in two ways refused.
+
+mod lexer;
+mod place;
+mod strict;
+mod tree;
+mod write;
+
+pub(crate) use lexer::{Lexer, MAX_DEPTH, SyntaxError, Text};
+pub(crate) use place::{Lines, Place, escape_pointer};
+pub(crate) use strict::check_strict;
+pub(crate) use tree::{Kind, Node, Tree, parse};
+pub(crate) use write::{quote, to_value};

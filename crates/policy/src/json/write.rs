@@ -1,0 +1,28 @@
+//! Out of the tree again.
+
+use std::str::FromStr;
+
+use serde_json::{Map, Number, Value};
+
+use super::tree::{Kind, Node};
+
+/// The same value with its digits, for normalised documents and literals.
+pub(crate) fn to_value(node: &Node<'_>) -> Value {
+    match &node.kind {
+        Kind::Null => Value::Null,
+        Kind::Bool(value) => Value::Bool(*value),
+        // Cannot fail: the lexer accepted exactly the numbers of RFC 8259.
+        Kind::Number(text) => Number::from_str(text).map_or(Value::Null, Value::Number),
+        Kind::Text(text) => Value::String(text.clone().into_owned()),
+        Kind::List(items) => Value::Array(items.iter().map(to_value).collect()),
+        Kind::Object(members) => {
+            let pairs = members.iter().map(|m| (m.key.clone().into_owned(), to_value(&m.value)));
+            Value::Object(pairs.collect::<Map<_, _>>())
+        }
+    }
+}
+
+/// A string as JSON text.
+pub(crate) fn quote(text: &str) -> String {
+    Value::from(text).to_string()
+}

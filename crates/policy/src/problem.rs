@@ -1,0 +1,97 @@
+//! What is wrong, or odd, about a document: all of it at once, each with its place.
+
+use serde::Serialize;
+
+use crate::json::{Lines, Place};
+
+/// Whether a problem keeps the document from being used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemSeverity {
+    /// The document cannot be used.
+    Error,
+    /// It can, but probably says something else than was meant.
+    Warning,
+}
+
+/// One finding of [`check`](crate::check).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    pub severity: ProblemSeverity,
+    /// Stable, for programs.
+    pub code: &'static str,
+    /// JSON Pointer into the text as written.
+    pub pointer: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1, in characters.
+    pub column: u32,
+    /// A sentence for a person.
+    pub message: String,
+    /// What was probably meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+/// Gathers problems.
+#[derive(Debug)]
+pub(crate) struct Problems<'a> {
+    lines: Lines<'a>,
+    list: Vec<Problem>,
+}
+
+/// The most problems that are told of one document; a person fixes some and checks again.
+const MOST: usize = 1_000;
+
+impl<'a> Problems<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { lines: Lines::new(text), list: Vec::new() }
+    }
+
+    pub(crate) fn error(
+        &mut self,
+        code: &'static str,
+        at: usize,
+        place: &Place<'_>,
+        words: String,
+    ) {
+        self.add(ProblemSeverity::Error, code, at, place.pointer(), words, None);
+    }
+
+    pub(crate) fn warn(&mut self, code: &'static str, at: usize, place: &Place<'_>, words: String) {
+        self.add(ProblemSeverity::Warning, code, at, place.pointer(), words, None);
+    }
+
+    /// Adds a suggestion to the problem told last.
+    pub(crate) fn suggest(&mut self, suggestion: Option<String>) {
+        if let Some(last) = self.list.last_mut() {
+            last.suggestion = suggestion;
+        }
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        severity: ProblemSeverity,
+        code: &'static str,
+        at: usize,
+        pointer: String,
+        message: String,
+        suggestion: Option<String>,
+    ) {
+        if self.list.len() < MOST {
+            let (line, column) = self.lines.locate(at);
+            let problem = Problem { severity, code, pointer, line, column, message, suggestion };
+            self.list.push(problem);
+        }
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.list.iter().any(|problem| problem.severity == ProblemSeverity::Error)
+    }
+
+    /// In the order of the text.
+    pub(crate) fn finish(mut self) -> Vec<Problem> {
+        self.list.sort_by_key(|problem| (problem.line, problem.column, problem.severity));
+        self.list
+    }
+}
