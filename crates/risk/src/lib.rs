@@ -6,6 +6,7 @@
 mod attacks;
 pub mod catalogue;
 mod classify;
+mod entry;
 mod findings;
 mod guides;
 mod lexicon;

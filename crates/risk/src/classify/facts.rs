@@ -89,37 +89,64 @@ fn keep(place: &mut Option<Spot>, parameter: &Parameter<'_>) {
     }
 }
 
+/// What a parameter is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Code,
+    Command,
+    Sql,
+    Secret,
+    Url,
+    Path,
+    Amount,
+    Currency,
+    Recipient,
+    Other,
+}
+
+/// The first role that fits, the gravest first.
+pub(crate) fn role(parameter: &Parameter<'_>, speaks_sql: bool) -> Role {
+    match () {
+        () if is_code(parameter) => Role::Code,
+        () if is_command(parameter) => Role::Command,
+        () if is_sql(parameter, speaks_sql) => Role::Sql,
+        () if is_secret(parameter) => Role::Secret,
+        () if is_url(parameter) => Role::Url,
+        () if is_path(parameter) => Role::Path,
+        () if is_amount(parameter) => Role::Amount,
+        () if parameter.ends(CURRENCIES) => Role::Currency,
+        () if is_recipient(parameter) => Role::Recipient,
+        () => Role::Other,
+    }
+}
+
 fn note_content(facts: &mut Facts, parameter: &Parameter<'_>, speaks_sql: bool) {
-    if is_code(parameter) {
-        keep(&mut facts.code, parameter);
-        facts.signals.push(Signal::FreeformCode);
-    } else if is_command(parameter) {
-        keep(&mut facts.command, parameter);
-        facts.signals.push(Signal::Command);
-    } else if is_sql(parameter, speaks_sql) {
-        keep(&mut facts.sql, parameter);
-        facts.signals.push(Signal::RawSql);
-    } else if is_secret(parameter) {
-        keep(&mut facts.secret, parameter);
-        facts.signals.push(Signal::Credentials);
-    } else if is_url(parameter) {
-        facts.signals.push(Signal::Url);
-    } else if is_path(parameter) {
-        note_path(facts, parameter);
-    } else if is_amount(parameter) {
-        keep(&mut facts.amount, parameter);
-    } else if parameter.ends(CURRENCIES) {
-        keep(&mut facts.currency, parameter);
-    } else if is_recipient(parameter) {
-        keep(&mut facts.recipient, parameter);
-        facts.signals.push(Signal::Recipient);
-    } else if parameter.kind == Kind::Open {
-        facts.signals.push(Signal::OpenObject);
+    let role = role(parameter, speaks_sql);
+    facts.signals.extend(match role {
+        Role::Code => Some(Signal::FreeformCode),
+        Role::Command => Some(Signal::Command),
+        Role::Sql => Some(Signal::RawSql),
+        Role::Secret => Some(Signal::Credentials),
+        Role::Url => Some(Signal::Url),
+        Role::Path => Some(Signal::FilePath),
+        Role::Recipient => Some(Signal::Recipient),
+        Role::Other if parameter.kind == Kind::Open => Some(Signal::OpenObject),
+        Role::Amount | Role::Currency | Role::Other => None,
+    });
+    match role {
+        Role::Code => keep(&mut facts.code, parameter),
+        Role::Command => keep(&mut facts.command, parameter),
+        Role::Sql => keep(&mut facts.sql, parameter),
+        Role::Secret => keep(&mut facts.secret, parameter),
+        Role::Amount => keep(&mut facts.amount, parameter),
+        Role::Currency => keep(&mut facts.currency, parameter),
+        Role::Recipient => keep(&mut facts.recipient, parameter),
+        Role::Path => note_path(facts, parameter),
+        Role::Url | Role::Other => {}
     }
 }
 
 fn note_path(facts: &mut Facts, parameter: &Parameter<'_>) {
-    facts.signals.push(Signal::FilePath);
     if is_save_path(parameter) {
         keep(&mut facts.save_path, parameter);
     } else if parameter.has("output out save") {

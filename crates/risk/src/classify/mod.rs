@@ -6,11 +6,11 @@
 
 mod choices;
 mod evidence;
-mod facts;
+pub(crate) mod facts;
 mod modifiers;
 mod names;
 mod objects;
-mod schema;
+pub(crate) mod schema;
 mod sentences;
 
 use sluice_domain::{Category, ToolDefinition};
@@ -29,7 +29,7 @@ pub fn classify(tool: &ToolDefinition) -> Rating {
     let name = names::read(&tool.name, Cue::NameVerb, "name");
     let opening = sentences::read(description);
     let parameters = schema::parameters(tool.input_schema.as_ref());
-    let speaks_sql = name.any(is_sql_word).is_some() || opening.any(is_sql_word).is_some();
+    let speaks_sql = name_or_opening_speaks_sql(&name, &opening);
     let facts = facts::read(&parameters, speaks_sql, schema::is_told(tool.input_schema.as_ref()));
     let title = tool.title.as_deref().map(|title| names::read(title, Cue::TitleVerb, "title"));
     let sources = Sources {
@@ -61,6 +61,19 @@ pub fn classify(tool: &ToolDefinition) -> Rating {
         modifiers,
         signals: facts.signals,
     }
+}
+
+/// Whether the tool's own texts name SQL, so that a `query` is SQL.
+pub(crate) fn speaks_sql(tool: &ToolDefinition) -> bool {
+    let name = names::read(&tool.name, Cue::NameVerb, "name");
+    name_or_opening_speaks_sql(
+        &name,
+        &sentences::read(tool.description.as_deref().unwrap_or_default()),
+    )
+}
+
+fn name_or_opening_speaks_sql(name: &Name, opening: &Opening) -> bool {
+    name.any(is_sql_word).is_some() || opening.any(is_sql_word).is_some()
 }
 
 /// Languages and stores whose queries can change things.

@@ -11,23 +11,23 @@ const MOST_LEVELS: usize = 4;
 
 /// One parameter, at any depth.
 #[derive(Debug)]
-pub(super) struct Parameter<'a> {
+pub(crate) struct Parameter<'a> {
     /// `args.path`, `args.items[*].id`.
-    pub(super) path: String,
-    pub(super) name: &'a str,
-    pub(super) words: Vec<String>,
+    pub(crate) path: String,
+    pub(crate) name: &'a str,
+    pub(crate) words: Vec<String>,
     joined: String,
-    pub(super) kind: Kind,
-    pub(super) choices: Vec<&'a str>,
-    pub(super) description: &'a str,
-    pub(super) format: Option<&'a str>,
-    pub(super) depth: usize,
-    pub(super) schema: &'a Map<String, Value>,
+    pub(crate) kind: Kind,
+    pub(crate) choices: Vec<&'a str>,
+    pub(crate) description: &'a str,
+    pub(crate) format: Option<&'a str>,
+    pub(crate) depth: usize,
+    pub(crate) schema: &'a Map<String, Value>,
 }
 
 /// The JSON type, as far as the schema says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Number,
     Flag,
@@ -40,28 +40,28 @@ pub(super) enum Kind {
 
 impl Parameter<'_> {
     /// The name, its words run together, is one of these.
-    pub(super) fn is(&self, names: &str) -> bool {
+    pub(crate) fn is(&self, names: &str) -> bool {
         is_one_of(names, &self.joined)
     }
 
     /// One word of the name is one of these.
-    pub(super) fn has(&self, names: &str) -> bool {
+    pub(crate) fn has(&self, names: &str) -> bool {
         self.words.iter().any(|word| is_one_of(names, word))
     }
 
     /// The name's last word is one of these.
-    pub(super) fn ends(&self, names: &str) -> bool {
+    pub(crate) fn ends(&self, names: &str) -> bool {
         self.words.last().is_some_and(|word| is_one_of(names, word))
     }
 
     /// Text that the caller makes up.
-    pub(super) fn is_free_text(&self) -> bool {
+    pub(crate) fn is_free_text(&self) -> bool {
         matches!(self.kind, Kind::Text | Kind::Open) && self.choices.is_empty()
     }
 }
 
 /// The schema says what can be passed, if only that nothing can.
-pub(super) fn is_told(schema: Option<&Value>) -> bool {
+pub(crate) fn is_told(schema: Option<&Value>) -> bool {
     let object = schema.and_then(Value::as_object);
     object.is_some_and(|it| {
         it.contains_key("properties") || it.get("additionalProperties") == Some(&Value::Bool(false))
@@ -69,7 +69,7 @@ pub(super) fn is_told(schema: Option<&Value>) -> bool {
 }
 
 /// Every parameter of the schema, breadth first.
-pub(super) fn parameters(schema: Option<&Value>) -> Vec<Parameter<'_>> {
+pub(crate) fn parameters(schema: Option<&Value>) -> Vec<Parameter<'_>> {
     let mut found = Vec::new();
     let mut queue = vec![("args".to_owned(), 0, schema)];
     let mut next = 0;
@@ -124,7 +124,7 @@ fn parameter<'a>(
     let words: Vec<String> = name_words(name).into_iter().map(|word| word.text).collect();
     Parameter {
         joined: words.concat(),
-        path: format!("{path}.{name}"),
+        path: step(path, name),
         name,
         words,
         kind: kind(schema),
@@ -134,6 +134,13 @@ fn parameter<'a>(
         depth,
         schema,
     }
+}
+
+/// One more step of a policy path; odd names are quoted.
+fn step(path: &str, name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if plain { format!("{path}.{name}") } else { format!("{path}[{}]", Value::from(name)) }
 }
 
 fn choices(schema: &Map<String, Value>) -> Vec<&str> {

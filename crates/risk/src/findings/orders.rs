@@ -120,7 +120,7 @@ fn instructions() -> Vec<(FindingKind, &'static str)> {
         ),
         (
             HiddenInstruction,
-            r"\b(?:treat(?:ed)?|considered|follow(?:ed)?|regarded|obeyed)\b {IN}{0,40}\bas (?:an? |the )?(?:\w+[- ]){0,3}(?:instructions?|directives?|commands?|orders)\b|\bauthoritative (?:system )?(?:directives?|instructions?)\b",
+            r"\b(?:treat(?:ed)?|consider(?:ed)?|follow(?:ed)?|regard(?:ed)?|obey(?:ed)?)\b {IN}{0,40}\bas (?:an? |the )?(?:\w+[- ]){0,3}(?:instructions?|directives?|commands?|orders)\b|\bauthoritative (?:system )?(?:directives?|instructions?)\b",
         ),
         (
             HiddenInstruction,
