@@ -1,1 +1,41 @@
-//! What a member may do: authorise, validate, write, record the admin event.
+//! What a member may do: authorise, validate, write, record the admin event. Every operation asks
+//! for the permission that it needs as an argument, and writes in one transaction.
+
+mod access;
+mod accounts;
+mod api_tokens;
+mod audit;
+mod calls;
+mod control;
+mod error;
+mod grants;
+mod idempotency;
+mod members;
+pub mod operator;
+mod page;
+mod servers;
+mod text;
+mod throttle;
+mod tools;
+mod workspaces;
+
+pub use access::{Access, Actor, Admin, Permission, PolicyManager, Proof, Viewer};
+pub use accounts::{LOGIN_AT_MOST, LOGIN_IDLE, LoggedIn, LoginView, Origin, SignUp};
+pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
+pub use audit::{EventFilter, EventView};
+pub use calls::{CallsOf, Overview, Span};
+pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
+pub use error::{ControlError, Fault};
+pub use grants::{GrantForm, GrantPatch, GrantView, Granted, GrantsOf, MAX_OVERLAP};
+pub use idempotency::{REMEMBERED, Repeat};
+pub use members::{INVITE_DAYS, InviteCard, InviteView, Invited, MemberView};
+pub use page::{Page, PageOf};
+pub use servers::{
+    AuthForm, Connected, MASK, ReadFailure, ReadReport, ServerForm, ServerPatch, ServerView,
+    SettingsPatch,
+};
+pub use sluice_store::calls::{Breakdown, OutcomeCount, SeriesPoint};
+pub use sluice_store::servers::ServerName;
+pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS};
+pub use tools::ToolView;
+pub use workspaces::WorkspaceView;

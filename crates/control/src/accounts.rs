@@ -1,0 +1,346 @@
+//! Accounts and logins: sign up, log in, sessions, passwords. A login is a random token in a
+//! cookie, known to the store only by its hash, ended on the server.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use secrecy::SecretString;
+use sluice_domain::{CallId, LoginSessionId, SecurityEvent, SecurityKind, UserId};
+use sluice_store::users::User;
+use sluice_store::{Conn, login_sessions, security_events, users};
+use sluice_vault::{Issued, PasswordError, Passwords, TokenHash, TokenKind, parse_token};
+
+use crate::access::Proof;
+use crate::error::{Fault, Faults};
+use crate::throttle::after;
+use crate::{Actor, Control, ControlError, Signup, text};
+
+/// A login ends when it was not used for this long.
+pub const LOGIN_IDLE: TimeDelta = TimeDelta::days(14);
+/// A login ends this long after it began, used or not.
+pub const LOGIN_AT_MOST: TimeDelta = TimeDelta::days(60);
+/// How often the use of a login is noted.
+const TOUCH_EVERY: TimeDelta = TimeDelta::minutes(5);
+const MAX_USER_AGENT_CHARS: usize = 200;
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    pub address: String,
+    pub user_agent: String,
+}
+
+/// What a person typed to make an account.
+#[derive(Debug)]
+pub struct SignUp {
+    pub email: String,
+    pub password: SecretString,
+    pub name: String,
+    /// The token of an invitation's link.
+    pub invite: Option<SecretString>,
+}
+
+/// A new login: the token goes into the cookie.
+#[derive(Debug)]
+pub struct LoggedIn {
+    pub token: SecretString,
+    pub session: LoginSessionId,
+    pub expires_at: DateTime<Utc>,
+    pub user: UserId,
+    pub email: String,
+}
+
+/// One of a person's logins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginView {
+    pub id: LoginSessionId,
+    pub created_at: DateTime<Utc>,
+    pub last_seen_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub user_agent: String,
+    pub address: String,
+    /// The one that asks.
+    pub current: bool,
+}
+
+fn bad_login() -> ControlError {
+    ControlError::Unauthenticated {
+        code: "bad_credentials",
+        detail: "e-mail address or password is wrong",
+    }
+}
+
+/// A new password's fault, if it has one.
+pub(crate) fn new_password(
+    pointer: &str,
+    password: &SecretString,
+    email: &str,
+) -> Result<(), Fault> {
+    Passwords::check(password, email).map_err(|error| {
+        let code = match error {
+            PasswordError::TooShort => "too_short",
+            PasswordError::TooLong => "too_long",
+            PasswordError::OneCharacter | PasswordError::IsEmail => "too_weak",
+        };
+        Fault::new(pointer, code, error.to_string())
+    })
+}
+
+impl Control {
+    /// Makes an account and logs it in. Somebody who has the account and knows its password is
+    /// simply logged in: they typed into the wrong form.
+    pub async fn sign_up(&self, form: SignUp, from: &Origin) -> Result<LoggedIn, ControlError> {
+        let mut faults = Faults::default();
+        let email = faults.take(text::email("/email", &form.email));
+        let name = faults.take(text::line("/name", &form.name, text::MAX_NAME_CHARS));
+        faults.take(new_password("/password", &form.password, form.email.trim()));
+        faults.check()?;
+        let (email, name) = (email.unwrap_or_default(), name.unwrap_or_default());
+        self.inner.throttle.sign_up(&from.address).await?;
+        let invite = self.may_sign_up(&email, form.invite.as_ref()).await?;
+        let password = form.password.clone();
+        let hash = self.with_passwords(move |passwords| passwords.hash(&password)).await?;
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        let made = users::create(&mut tx.conn(), &email, &name, Some(&hash), now).await;
+        let user = match made {
+            Ok(user) => user,
+            Err(sluice_store::StoreError::Conflict { .. }) => {
+                drop(tx);
+                return self.has_account(&form.email, form.password, from).await;
+            }
+            Err(other) => return Err(other.into()),
+        };
+        if let Some(invite) = invite {
+            self.join(&mut tx.conn(), &invite, &user, &from.address, now).await?;
+        }
+        let login = open(&mut tx.conn(), &user, from, now).await?;
+        tx.commit().await?;
+        tracing::info!(user = %user.id, "Made an account");
+        Ok(login)
+    }
+
+    async fn has_account(
+        &self,
+        email: &str,
+        password: SecretString,
+        from: &Origin,
+    ) -> Result<LoggedIn, ControlError> {
+        match self.log_in(email, password, from).await {
+            Err(ControlError::Unauthenticated { .. }) => Err(ControlError::invalid(
+                "/email",
+                "email_taken",
+                "this address cannot be used to sign up; if it is yours, sign in instead",
+            )),
+            done => done,
+        }
+    }
+
+    /// The invitation that lets the address in, if one is needed or given.
+    async fn may_sign_up(
+        &self,
+        email: &str,
+        invite: Option<&SecretString>,
+    ) -> Result<Option<sluice_store::invites::Invite>, ControlError> {
+        if let Some(token) = invite {
+            return self.invite_for(email, token).await.map(Some);
+        }
+        let refused = |detail: &'static str| {
+            Err(ControlError::Forbidden { code: "signup_closed", detail: detail.into() })
+        };
+        match self.settings().signup {
+            Signup::Open => Ok(None),
+            Signup::Invite => refused("signing up needs an invitation; ask an admin for its link"),
+            Signup::Closed => refused("the operator of this Sluice makes the accounts; ask them"),
+        }
+    }
+
+    /// Checks a password and opens a login. A wrong password and an unknown address take the same
+    /// time and get the same answer.
+    pub async fn log_in(
+        &self,
+        email: &str,
+        password: SecretString,
+        from: &Origin,
+    ) -> Result<LoggedIn, ControlError> {
+        let attempt = self.inner.throttle.log_in(email, &from.address).await?;
+        let mut tx = self.read().await?;
+        let user = users::find_by_email(&mut tx.conn(), email).await?;
+        tx.commit().await?;
+        let stored = user.as_ref().and_then(|user| user.password_hash.clone());
+        let (right, renewed) = self
+            .with_passwords(move |passwords| {
+                let right = passwords.verify(&password, stored.as_deref());
+                let outdated = right && stored.is_some_and(|hash| passwords.is_outdated(&hash));
+                (right, outdated.then(|| passwords.hash(&password)))
+            })
+            .await?;
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        let Some(user) = user.filter(|user| right && !user.disabled) else {
+            let failed = SecurityEvent {
+                id: CallId::new(),
+                at: now,
+                kind: SecurityKind::LoginFailed,
+                workspace: None,
+                grant: None,
+                address: from.address.clone(),
+                detail: String::new(),
+            };
+            security_events::insert_batch(&mut tx.conn(), &[failed]).await?;
+            tx.commit().await?;
+            return Err(bad_login());
+        };
+        if let Some(hash) = renewed {
+            users::set_password(&mut tx.conn(), user.id, Some(&hash)).await?;
+        }
+        let login = open(&mut tx.conn(), &user, from, now).await?;
+        tx.commit().await?;
+        self.inner.throttle.give_back(attempt).await;
+        Ok(login)
+    }
+
+    /// Who a login cookie's token belongs to; `None` if it is none, or ended.
+    pub async fn who(&self, token: &str, address: &str) -> Result<Option<Actor>, ControlError> {
+        let Some((TokenKind::Session, hash)) = parse_token(token) else { return Ok(None) };
+        let now = self.now();
+        let mut tx = self.read().await?;
+        let session = login_sessions::find_live(&mut tx.conn(), hash.as_bytes(), now).await?;
+        let user = match &session {
+            Some(session) => users::find(&mut tx.conn(), session.user_id).await?,
+            None => None,
+        };
+        tx.commit().await?;
+        let (Some(session), Some(user)) = (session, user) else { return Ok(None) };
+        if now - session.last_seen_at >= TOUCH_EVERY {
+            let until = after(now, LOGIN_IDLE).min(after(session.created_at, LOGIN_AT_MOST));
+            let mut tx = self.begin().await?;
+            login_sessions::touch(&mut tx.conn(), session.id, until, address, now).await?;
+            tx.commit().await?;
+        }
+        Ok(Some(Actor {
+            user: user.id,
+            email: user.email,
+            name: user.name,
+            proof: Proof::Login(session.id),
+            address: address.to_owned(),
+        }))
+    }
+
+    /// Ends the caller's own login.
+    pub async fn log_out(&self, actor: &Actor) -> Result<(), ControlError> {
+        let Some(session) = actor.login() else { return Ok(()) };
+        self.end_login(actor, session).await.map(drop)
+    }
+
+    /// The caller's logins, newest first.
+    pub async fn logins(&self, actor: &Actor) -> Result<Vec<LoginView>, ControlError> {
+        let mut tx = self.read().await?;
+        let logins = login_sessions::list(&mut tx.conn(), actor.user, self.now()).await?;
+        tx.commit().await?;
+        let view = |login: login_sessions::LoginSession| LoginView {
+            current: actor.login() == Some(login.id),
+            id: login.id,
+            created_at: login.created_at,
+            last_seen_at: login.last_seen_at,
+            expires_at: login.expires_at,
+            user_agent: login.user_agent,
+            address: login.address,
+        };
+        Ok(logins.into_iter().map(view).collect())
+    }
+
+    /// Ends one of the caller's logins.
+    pub async fn end_login(&self, actor: &Actor, id: LoginSessionId) -> Result<(), ControlError> {
+        let mut tx = self.begin().await?;
+        let there = login_sessions::revoke(&mut tx.conn(), actor.user, id).await?;
+        tx.commit().await?;
+        if there { Ok(()) } else { Err(ControlError::NotFound("login")) }
+    }
+
+    /// Ends all of the caller's logins but the one that asks; says how many.
+    pub async fn end_other_logins(&self, actor: &Actor) -> Result<u64, ControlError> {
+        let mut tx = self.begin().await?;
+        let ended = login_sessions::revoke_all(&mut tx.conn(), actor.user, actor.login()).await?;
+        tx.commit().await?;
+        Ok(ended)
+    }
+
+    /// Sets a new password for somebody who knows the old one, and ends every other login.
+    pub async fn change_password(
+        &self,
+        actor: &Actor,
+        old: SecretString,
+        new: SecretString,
+    ) -> Result<(), ControlError> {
+        login_only(actor)?;
+        new_password("/new_password", &new, &actor.email)
+            .map_err(|fault| ControlError::Invalid(vec![fault]))?;
+        let attempt = self.inner.throttle.log_in(&actor.email, &actor.address).await?;
+        let mut tx = self.read().await?;
+        let user = users::find(&mut tx.conn(), actor.user).await?;
+        tx.commit().await?;
+        let stored = user.and_then(|user| user.password_hash);
+        let hash = self
+            .with_passwords(move |passwords| {
+                passwords.verify(&old, stored.as_deref()).then(|| passwords.hash(&new))
+            })
+            .await?;
+        let Some(hash) = hash else {
+            let detail = "this is not your present password";
+            return Err(ControlError::invalid("/old_password", "wrong_password", detail));
+        };
+        let mut tx = self.begin().await?;
+        users::set_password(&mut tx.conn(), actor.user, Some(&hash)).await?;
+        login_sessions::revoke_all(&mut tx.conn(), actor.user, actor.login()).await?;
+        tx.commit().await?;
+        self.inner.throttle.give_back(attempt).await;
+        Ok(())
+    }
+
+    /// Changes the caller's shown name.
+    pub async fn rename_account(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+        login_only(actor)?;
+        let name = text::line("/name", name, text::MAX_NAME_CHARS)
+            .map_err(|fault| ControlError::Invalid(vec![fault]))?;
+        let mut tx = self.begin().await?;
+        users::rename(&mut tx.conn(), actor.user, &name).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+/// An account's own affairs are not for REST tokens.
+pub(crate) fn login_only(actor: &Actor) -> Result<(), ControlError> {
+    match actor.proof {
+        Proof::Login(_) => Ok(()),
+        Proof::ApiToken { .. } => Err(ControlError::Forbidden {
+            code: "login_needed",
+            detail: "this needs a person who is logged in, not an API token".into(),
+        }),
+    }
+}
+
+async fn open(
+    conn: &mut Conn<'_>,
+    user: &User,
+    from: &Origin,
+    now: DateTime<Utc>,
+) -> Result<LoggedIn, ControlError> {
+    let issued = Issued::new(TokenKind::Session);
+    let expires_at = after(now, LOGIN_IDLE);
+    let agent: String = from.user_agent.chars().take(MAX_USER_AGENT_CHARS).collect();
+    let new = login_sessions::NewLoginSession {
+        user: user.id,
+        token_hash: TokenHash::as_bytes(&issued.hash),
+        expires_at,
+        user_agent: &agent,
+        address: &from.address,
+    };
+    let session = login_sessions::create(conn, new, now).await?;
+    Ok(LoggedIn {
+        token: issued.token,
+        session: session.id,
+        expires_at,
+        user: user.id,
+        email: user.email.clone(),
+    })
+}

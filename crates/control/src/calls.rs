@@ -1,0 +1,196 @@
+//! The call log and what is counted over it.
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{
+    CallId, CallRecord, Code, GrantId, Outcome, PolicyId, SecurityEvent, ServerId,
+};
+use sluice_store::calls::{self, Breakdown, CallFilter, Count, OutcomeCount, SeriesPoint};
+use sluice_store::servers::ServerName;
+use sluice_store::{approvals, security_events, servers, workspaces};
+
+use crate::page::{Page, PageOf};
+use crate::{Admin, Control, ControlError, Viewer};
+
+/// Which calls a list shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallsOf {
+    pub server: Option<ServerId>,
+    pub grant: Option<GrantId>,
+    pub policy: Option<PolicyId>,
+    pub tool: Option<String>,
+    pub outcome: Option<Outcome>,
+    pub code: Option<Code>,
+    pub rule: Option<String>,
+    /// From this time, included.
+    pub from: Option<DateTime<Utc>>,
+    /// To this time, not included.
+    pub to: Option<DateTime<Utc>>,
+    /// Free text, or a call's id.
+    pub q: Option<String>,
+}
+
+/// A filter that was left empty is none.
+fn some(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.trim().is_empty())
+}
+
+impl CallsOf {
+    fn filter(&self) -> CallFilter<'_> {
+        CallFilter {
+            server: self.server,
+            grant: self.grant,
+            policy: self.policy,
+            tool: some(self.tool.as_ref()),
+            outcome: self.outcome,
+            code: self.code,
+            rule: some(self.rule.as_ref()),
+            from: self.from,
+            to: self.to,
+            q: some(self.q.as_ref()),
+        }
+    }
+}
+
+/// What is counted for an overview.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    pub since: DateTime<Utc>,
+    pub until: DateTime<Utc>,
+    pub server: Option<ServerId>,
+    pub grant: Option<GrantId>,
+}
+
+impl Span {
+    fn count(self) -> Count {
+        Count { server: self.server, grant: self.grant, since: self.since, until: self.until }
+    }
+}
+
+/// The state of a workspace at a glance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overview {
+    pub servers: i64,
+    pub policies: i64,
+    /// Live ones.
+    pub grants: i64,
+    pub members: i64,
+    pub pending_approvals: i64,
+    /// Tool calls by outcome in the span.
+    pub outcomes: Vec<OutcomeCount>,
+    /// The same by spans of `step_s` seconds.
+    pub series: Vec<SeriesPoint>,
+    pub step_s: i64,
+    /// The most frequent by server, grant, tool and outcome.
+    pub busiest: Vec<Breakdown>,
+    pub last_call: Option<CallRecord>,
+}
+
+/// Rows of [`Overview::busiest`].
+const BUSIEST: i64 = 20;
+
+impl Control {
+    /// The calls, newest first.
+    pub async fn calls(
+        &self,
+        viewer: &Viewer,
+        filter: &CallsOf,
+        page: Page<CallId>,
+    ) -> Result<PageOf<CallRecord, CallId>, ControlError> {
+        let mut tx = self.read().await?;
+        let found = calls::list(
+            &mut tx.conn(),
+            viewer.workspace,
+            &filter.filter(),
+            page.after,
+            page.one_more(),
+        )
+        .await?;
+        tx.commit().await?;
+        Ok(page.cut(found, |call| call.id))
+    }
+
+    /// One call with its trace.
+    pub async fn call(&self, viewer: &Viewer, id: CallId) -> Result<CallRecord, ControlError> {
+        let mut tx = self.read().await?;
+        let call = calls::find(&mut tx.conn(), viewer.workspace, id).await?;
+        tx.commit().await?;
+        call.ok_or(ControlError::NotFound("call"))
+    }
+
+    /// The names of all servers that the workspace has or had, for showing the log.
+    pub async fn server_names(&self, viewer: &Viewer) -> Result<Vec<ServerName>, ControlError> {
+        let mut tx = self.read().await?;
+        let names = servers::names(&mut tx.conn(), viewer.workspace).await?;
+        tx.commit().await?;
+        Ok(names)
+    }
+
+    /// The state of the workspace, with calls counted over `span` in steps of `step_s` seconds.
+    pub async fn overview(
+        &self,
+        viewer: &Viewer,
+        span: Span,
+        step_s: i64,
+    ) -> Result<Overview, ControlError> {
+        // At most a thousand steps, whatever was asked.
+        let least = (span.until - span.since).num_seconds().max(1) / 1_000 + 1;
+        let (workspace, step_s) = (viewer.workspace, step_s.max(least));
+        let now = self.now();
+        let mut tx = self.read().await?;
+        let conn = &mut tx.conn();
+        let counts = workspaces::counts(conn, workspace).await?;
+        let pending_approvals = approvals::count_pending(conn, workspace, span.grant, now).await?;
+        let outcomes = calls::counts_by_outcome(conn, workspace, span.count()).await?;
+        let series = calls::series(conn, workspace, span.count(), step_s).await?;
+        let busiest = calls::breakdown(conn, workspace, span.count(), BUSIEST).await?;
+        let of = CallFilter { server: span.server, grant: span.grant, ..CallFilter::default() };
+        let last_call = calls::list(conn, workspace, &of, None, 1).await?.pop();
+        tx.commit().await?;
+        Ok(Overview {
+            servers: counts.servers,
+            policies: counts.policies,
+            grants: counts.grants,
+            members: counts.members,
+            pending_approvals,
+            outcomes,
+            series,
+            step_s,
+            busiest,
+            last_call,
+        })
+    }
+
+    /// Calls by server, grant, tool and outcome, the most frequent first.
+    pub async fn usage(
+        &self,
+        viewer: &Viewer,
+        span: Span,
+        limit: u32,
+    ) -> Result<Vec<Breakdown>, ControlError> {
+        let mut tx = self.read().await?;
+        let conn = &mut tx.conn();
+        let usage =
+            calls::breakdown(conn, viewer.workspace, span.count(), i64::from(limit)).await?;
+        tx.commit().await?;
+        Ok(usage)
+    }
+
+    /// Refused attempts that a token places in the workspace, newest first.
+    pub async fn security_events(
+        &self,
+        admin: &Admin,
+        page: Page<CallId>,
+    ) -> Result<PageOf<SecurityEvent, CallId>, ControlError> {
+        let mut tx = self.read().await?;
+        let found = security_events::list(
+            &mut tx.conn(),
+            admin.workspace,
+            None,
+            page.after,
+            page.one_more(),
+        )
+        .await?;
+        tx.commit().await?;
+        Ok(page.cut(found, |event| event.id))
+    }
+}

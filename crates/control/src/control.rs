@@ -1,0 +1,168 @@
+//! The handle that everything in this crate hangs on, and its settings.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use sluice_limits::{Clock, Counters};
+use sluice_store::{Db, StoreError, Tx};
+use sluice_upstream::Upstream;
+use sluice_vault::{Passwords, Vault};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::ControlError;
+use crate::throttle::Throttle;
+
+/// Who may make an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Signup {
+    /// Anybody.
+    #[default]
+    Open,
+    /// Whoever was invited.
+    Invite,
+    /// Nobody; the operator makes accounts.
+    Closed,
+}
+
+/// How many of each thing there may be, so that nothing grows without end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    pub workspaces_per_user: i64,
+    pub members: i64,
+    pub open_invites: i64,
+    pub servers: i64,
+    pub policies: i64,
+    pub grants: i64,
+    pub api_tokens: i64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            workspaces_per_user: 50,
+            members: 500,
+            open_invites: 100,
+            servers: 200,
+            policies: 500,
+            grants: 1_000,
+            api_tokens: 100,
+        }
+    }
+}
+
+/// What the operator decided.
+#[derive(Debug, Clone)]
+pub struct ControlSettings {
+    pub public_url: Url,
+    /// What proxy URLs are built from.
+    pub proxy_public_url: Url,
+    pub signup: Signup,
+    /// The built-in example server, where it is on.
+    pub example_url: Option<Url>,
+    pub bounds: Bounds,
+}
+
+/// What a [`Control`] is made of.
+#[derive(Debug)]
+pub struct ControlParts {
+    pub db: Db,
+    pub vault: Arc<Vault>,
+    pub upstream: Arc<Upstream>,
+    pub counters: Counters,
+    pub settings: ControlSettings,
+}
+
+/// What members may do. Cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) db: Db,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) counters: Counters,
+    pub(crate) settings: ControlSettings,
+    pub(crate) clock: Clock,
+    pub(crate) passwords: Passwords,
+    /// Password hashes cost memory and time: a few at once, the rest waits.
+    pub(crate) hashing: Semaphore,
+    pub(crate) throttle: Throttle,
+}
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").field("settings", &self.inner.settings).finish_non_exhaustive()
+    }
+}
+
+const HASHES_AT_ONCE: usize = 4;
+
+impl Control {
+    /// Puts the parts together. Takes the time of one password hash.
+    pub fn new(parts: ControlParts, clock: Clock) -> Self {
+        let ControlParts { db, vault, upstream, counters, settings } = parts;
+        let inner = Inner {
+            db,
+            vault,
+            upstream,
+            counters,
+            settings,
+            throttle: Throttle::new(Arc::clone(&clock)),
+            clock,
+            passwords: Passwords::new(),
+            hashing: Semaphore::new(HASHES_AT_ONCE),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What the operator decided.
+    pub fn settings(&self) -> &ControlSettings {
+        &self.inner.settings
+    }
+
+    /// The time, as every operation sees it.
+    pub fn now(&self) -> DateTime<Utc> {
+        (self.inner.clock)()
+    }
+
+    /// The address at which agents reach a server.
+    pub fn proxy_url(&self, server: sluice_domain::ServerId) -> String {
+        let base = self.inner.settings.proxy_public_url.as_str().trim_end_matches('/');
+        format!("{base}/mcp/{server}")
+    }
+
+    /// Signs a short text for one purpose, for forms and links.
+    pub fn sign(&self, purpose: &str, message: &[u8]) -> String {
+        self.inner.vault.sign(purpose, message)
+    }
+
+    /// Whether [`Self::sign`] made this, under any of the master keys.
+    pub fn verify(&self, purpose: &str, message: &[u8], signature: &str) -> bool {
+        self.inner.vault.verify(purpose, message, signature)
+    }
+
+    /// A transaction that may write.
+    pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
+        self.inner.db.begin().await
+    }
+
+    /// A transaction that only reads.
+    pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
+        self.inner.db.read().await
+    }
+
+    /// Runs a password function off the async threads, a few at once.
+    pub(crate) async fn with_passwords<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Passwords) -> T + Send + 'static,
+    ) -> Result<T, ControlError> {
+        let _turn = self.inner.hashing.acquire().await.map_err(ControlError::internal)?;
+        let inner = Arc::clone(&self.inner);
+        tokio::task::spawn_blocking(move || work(&inner.passwords))
+            .await
+            .map_err(ControlError::internal)
+    }
+}

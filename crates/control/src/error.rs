@@ -1,0 +1,193 @@
+//! Why an operation was refused, by what the caller can do about it.
+
+use std::borrow::Cow;
+
+use sluice_domain::Role;
+use sluice_store::StoreError;
+
+/// One thing that is wrong with what was sent, at its place.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Fault {
+    /// JSON Pointer into what was sent; for a form the field's name after the slash.
+    pub pointer: String,
+    /// A stable word.
+    pub code: Cow<'static, str>,
+    /// A sentence for people.
+    pub detail: String,
+    /// Line and column, for documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+impl Fault {
+    /// A fault at a field.
+    pub fn new(
+        pointer: impl Into<String>,
+        code: impl Into<Cow<'static, str>>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            pointer: pointer.into(),
+            code: code.into(),
+            detail: detail.into(),
+            line: None,
+            column: None,
+            suggestion: None,
+        }
+    }
+}
+
+/// A refused or failed operation. `Internal` keeps its cause for the log alone.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// What was sent cannot be accepted; all faults at once.
+    #[error("{}", sentence(.0))]
+    Invalid(Vec<Fault>),
+    /// It does not exist, or not for this caller.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// Who is calling is not known.
+    #[error("{detail}")]
+    Unauthenticated { code: &'static str, detail: &'static str },
+    /// The caller is known and may not.
+    #[error("{detail}")]
+    Forbidden { code: &'static str, detail: Cow<'static, str> },
+    /// It collides with what is there.
+    #[error("{detail}")]
+    Conflict { code: &'static str, pointer: Option<&'static str>, detail: String },
+    /// Somebody else changed it since it was read; `current` is the version that stands.
+    #[error("somebody else changed it since you read it; it is now at version {current}")]
+    Stale { current: i64 },
+    /// Too often, or too many.
+    #[error("{detail}")]
+    TooMany { code: &'static str, retry_after_s: Option<u64>, detail: String },
+    /// The upstream server did not do what was needed; in words with what to do.
+    #[error("{words}")]
+    Upstream { code: Cow<'static, str>, words: String },
+    /// A dependency is down; later it may work.
+    #[error("{0} is not available; try again in a moment")]
+    Unavailable(&'static str),
+    #[error("something broke in Sluice; the log has the details")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+fn sentence(faults: &[Fault]) -> String {
+    match faults {
+        [only] => only.detail.clone(),
+        [first, rest @ ..] => format!("{} (and {} more)", first.detail, rest.len()),
+        [] => "the request cannot be accepted".to_owned(),
+    }
+}
+
+impl ControlError {
+    /// A single fault at a field.
+    pub fn invalid(
+        pointer: impl Into<String>,
+        code: impl Into<Cow<'static, str>>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::Invalid(vec![Fault::new(pointer, code, detail)])
+    }
+
+    /// Something that can only happen if Sluice itself is wrong.
+    pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Internal(cause.into())
+    }
+
+    /// The member's role is too low.
+    pub(crate) fn role_too_low(needed: Role) -> Self {
+        let who = match needed {
+            Role::Viewer => "members",
+            Role::PolicyManager => "policy managers and admins",
+            Role::Admin => "admins",
+        };
+        let detail = format!("only {who} of this workspace may do this").into();
+        Self::Forbidden { code: "role_too_low", detail }
+    }
+
+    /// A bound of the workspace or account is reached.
+    pub(crate) fn full(what: &str, bound: i64) -> Self {
+        let detail = format!("there are {bound} {what} already, which is the most there can be");
+        Self::TooMany { code: "too_many", retry_after_s: None, detail }
+    }
+
+    /// The stable word of the refusal.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Invalid(faults) => faults.first().map_or("invalid", |fault| &fault.code),
+            Self::NotFound(_) => "not_found",
+            Self::Unauthenticated { code, .. }
+            | Self::Forbidden { code, .. }
+            | Self::Conflict { code, .. }
+            | Self::TooMany { code, .. } => code,
+            Self::Stale { .. } => "stale",
+            Self::Upstream { code, .. } => code,
+            Self::Unavailable(_) => "unavailable",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    /// The faults by field, also of a conflict that belongs to one.
+    pub fn faults(&self) -> Vec<Fault> {
+        match self {
+            Self::Invalid(faults) => faults.clone(),
+            Self::Conflict { code, pointer: Some(pointer), detail } => {
+                vec![Fault::new(*pointer, *code, detail)]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl From<StoreError> for ControlError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Conflict { constraint } => conflict(&constraint),
+            StoreError::Stale { current } => Self::Stale { current },
+            StoreError::DanglingReference => {
+                Self::invalid("", "unknown_reference", "it names something that does not exist")
+            }
+            StoreError::Unavailable(cause) => {
+                tracing::warn!(error = %cause, "The database is not available");
+                Self::Unavailable("the database")
+            }
+            other => Self::internal(other),
+        }
+    }
+}
+
+fn conflict(constraint: &str) -> ControlError {
+    let (code, pointer, detail) = match constraint {
+        "servers_name" => ("name_taken", Some("/name"), "another server has this name"),
+        "policies_name" => ("name_taken", Some("/name"), "another policy has this name"),
+        "grants_label" => ("label_taken", Some("/label"), "another grant has this label"),
+        "users_email" => ("email_taken", Some("/email"), "this address has an account"),
+        "workspaces_slug" => ("slug_taken", Some("/slug"), "this address is taken"),
+        _ => ("conflict", None, "it collides with something that exists"),
+    };
+    ControlError::Conflict { code, pointer, detail: detail.to_owned() }
+}
+
+/// Collects the faults of several fields, so that all are told at once.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// Keeps the value, or notes its fault.
+    pub(crate) fn take<T>(&mut self, checked: Result<T, Fault>) -> Option<T> {
+        checked.map_err(|fault| self.0.push(fault)).ok()
+    }
+
+    pub(crate) fn push(&mut self, fault: Fault) {
+        self.0.push(fault);
+    }
+
+    /// Fails if anything was noted.
+    pub(crate) fn check(self) -> Result<(), ControlError> {
+        if self.0.is_empty() { Ok(()) } else { Err(ControlError::Invalid(self.0)) }
+    }
+}

@@ -1,0 +1,95 @@
+//! How often somebody may try a password or make an account. Kept in this process: it only slows
+//! guessing down, and works when Redis does not.
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{Amount, ReservationId, Reset, Scope, Window, WorkspaceId};
+use sluice_limits::{Clock, CounterKey, Counters, Demand};
+use uuid::Uuid;
+
+use crate::ControlError;
+
+/// Tries of one address from one place in 15 minutes.
+const PER_EMAIL_AND_PLACE: u32 = 10;
+/// Tries of one address from anywhere in an hour: high, so that a stranger can hardly lock it.
+const PER_EMAIL: u32 = 200;
+/// Tries from one place in an hour.
+const PER_PLACE: u32 = 100;
+/// Accounts made from one place in an hour.
+const SIGN_UPS_PER_PLACE: u32 = 30;
+
+pub(crate) struct Throttle(Counters);
+
+/// A try that was counted; given back when it turns out to be the right person.
+#[derive(Debug)]
+pub(crate) struct Try {
+    id: ReservationId,
+    demands: Vec<Demand>,
+}
+
+impl Throttle {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self(Counters::in_memory(clock))
+    }
+
+    /// Counts a try to log in, or refuses it.
+    pub(crate) async fn log_in(&self, email: &str, place: &str) -> Result<Try, ControlError> {
+        let email = email.trim().to_lowercase();
+        let quarter = Window::Length { count: 15, unit: 'm' };
+        self.take(vec![
+            demand("login", quarter, format!("{email}\n{place}"), PER_EMAIL_AND_PLACE),
+            demand("login_email", Window::Hour, email, PER_EMAIL),
+            demand("login_place", Window::Hour, place.to_owned(), PER_PLACE),
+        ])
+        .await
+    }
+
+    /// Counts an account to be made, or refuses it.
+    pub(crate) async fn sign_up(&self, place: &str) -> Result<Try, ControlError> {
+        self.take(vec![demand("sign_up", Window::Hour, place.to_owned(), SIGN_UPS_PER_PLACE)]).await
+    }
+
+    /// It was the right person: the try does not count.
+    pub(crate) async fn give_back(&self, attempt: Try) {
+        // In process nothing can be unavailable but room, and then nothing was charged.
+        let _ = self.0.refund(nowhere(), attempt.id, &attempt.demands).await;
+    }
+
+    async fn take(&self, demands: Vec<Demand>) -> Result<Try, ControlError> {
+        let id = ReservationId::new();
+        let reserved = self.0.reserve(nowhere(), id, &demands).await;
+        let wait = match reserved {
+            Ok(reserved) if reserved.granted => return Ok(Try { id, demands }),
+            Ok(reserved) => reserved.readings.iter().filter_map(|reading| reading.wait).max(),
+            Err(_) => None,
+        };
+        let seconds = wait.map_or(60, |wait| wait.as_secs() + 1);
+        let minutes = seconds.div_ceil(60);
+        let unit = if minutes == 1 { "minute" } else { "minutes" };
+        Err(ControlError::TooMany {
+            code: "too_many_attempts",
+            retry_after_s: Some(seconds),
+            detail: format!("too many attempts; try again in {minutes} {unit}"),
+        })
+    }
+}
+
+/// The counters are nobody's workspace.
+fn nowhere() -> WorkspaceId {
+    WorkspaceId::from_uuid(Uuid::nil())
+}
+
+fn demand(counter: &str, window: Window, owner: String, max: u32) -> Demand {
+    let key = CounterKey {
+        counter: counter.to_owned(),
+        window,
+        reset: Reset::Sliding,
+        scope: Scope::Workspace,
+        owner,
+    };
+    Demand { key, max: Amount::whole(max), amount: Amount::ONE }
+}
+
+/// The end of a span that begins now, or the farthest time there is.
+pub(crate) fn after(now: DateTime<Utc>, span: chrono::TimeDelta) -> DateTime<Utc> {
+    now.checked_add_signed(span).unwrap_or(DateTime::<Utc>::MAX_UTC)
+}

@@ -1,0 +1,153 @@
+//! A server's tools with their rating, and accepting what changed.
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{ServerId, ToolDefinition, ToolState};
+use sluice_risk::{Finding, Rating, Recommended, recommended};
+use sluice_store::tools::{self, Accepted, Tool};
+
+use crate::audit::{self, Event};
+use crate::{Admin, Control, ControlError, PolicyManager, Viewer};
+
+/// A tool as a member sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolView {
+    pub name: String,
+    /// As last read.
+    pub definition: ToolDefinition,
+    /// Hash of `definition`; what is sent back to accept it.
+    pub hash: String,
+    /// As last accepted, where it is another one.
+    pub reviewed: Option<ToolDefinition>,
+    pub reviewed_at: Option<DateTime<Utc>>,
+    pub state: ToolState,
+    pub rating: Rating,
+    /// Signs of a poisoned definition.
+    pub findings: Vec<Finding>,
+    /// The recommended rule, with its sentence.
+    pub recommended: Recommended,
+    pub first_seen_at: DateTime<Utc>,
+    pub changed_at: DateTime<Utc>,
+}
+
+fn unreadable(column: &str, error: &serde_json::Error) -> ControlError {
+    ControlError::internal(format!("stored tools.{column} cannot be read: {error}"))
+}
+
+pub(crate) fn definition(tool: &Tool) -> Result<ToolDefinition, ControlError> {
+    serde_json::from_str(&tool.definition).map_err(|error| unreadable("definition", &error))
+}
+
+fn view(tool: Tool) -> Result<ToolView, ControlError> {
+    let definition = definition(&tool)?;
+    // A rating of an earlier version of the classifier may lack a part; it is made anew.
+    let rating = serde_json::from_value(tool.rating.clone())
+        .unwrap_or_else(|_| sluice_risk::classify(&definition));
+    let findings = serde_json::from_value(tool.findings.clone())
+        .unwrap_or_else(|_| sluice_risk::findings(&definition));
+    let same = tool.reviewed_hash.as_ref() == Some(&tool.hash);
+    let reviewed = tool.reviewed_definition.filter(|_| !same);
+    let reviewed = reviewed
+        .map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|error| unreadable("reviewed_definition", &error))?;
+    Ok(ToolView {
+        recommended: recommended(&tool.name, tool.category),
+        name: tool.name,
+        definition,
+        hash: tool.hash,
+        reviewed,
+        reviewed_at: tool.reviewed_at,
+        state: tool.state,
+        rating,
+        findings,
+        first_seen_at: tool.first_seen_at,
+        changed_at: tool.changed_at,
+    })
+}
+
+impl Control {
+    /// The server's tools by name, those that are gone too.
+    pub async fn tools(
+        &self,
+        viewer: &Viewer,
+        id: ServerId,
+    ) -> Result<Vec<ToolView>, ControlError> {
+        self.tool_rows(viewer, id).await?.into_iter().map(view).collect()
+    }
+
+    pub(crate) async fn tool_rows(
+        &self,
+        viewer: &Viewer,
+        id: ServerId,
+    ) -> Result<Vec<Tool>, ControlError> {
+        let mut tx = self.read().await?;
+        let server = sluice_store::servers::find(&mut tx.conn(), viewer.workspace, id).await?;
+        let tools = tools::list(&mut tx.conn(), viewer.workspace, id).await?;
+        tx.commit().await?;
+        server.map(|_| tools).ok_or(ControlError::NotFound("server"))
+    }
+
+    /// One tool by its exact name.
+    pub async fn tool(
+        &self,
+        viewer: &Viewer,
+        id: ServerId,
+        name: &str,
+    ) -> Result<ToolView, ControlError> {
+        self.server_row(viewer, id).await?;
+        let mut tx = self.read().await?;
+        let tool = tools::find(&mut tx.conn(), viewer.workspace, id, name).await?;
+        tx.commit().await?;
+        tool.map(view).ok_or(ControlError::NotFound("tool"))?
+    }
+
+    /// Accepts a changed or held definition, whose hash says which one the person looked at.
+    /// For policy managers, whose trade it is; an admin is one.
+    pub async fn accept_tool(
+        &self,
+        manager: &PolicyManager,
+        id: ServerId,
+        name: &str,
+        seen_hash: &str,
+    ) -> Result<ToolView, ControlError> {
+        let server = self.server_row(manager, id).await?;
+        let now = self.now();
+        let by = (Some(manager.actor.user), now);
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        match tools::accept(conn, manager.workspace, id, name, seen_hash, by).await? {
+            Accepted::Done => {}
+            Accepted::Absent => return Err(ControlError::NotFound("tool")),
+            Accepted::ChangedMeanwhile => {
+                return Err(ControlError::Conflict {
+                    code: "tool_changed",
+                    pointer: None,
+                    detail: "the definition changed since you looked at it; look again".to_owned(),
+                });
+            }
+        }
+        let what = serde_json::json!({"tool": name, "hash": seen_hash});
+        let id_text = id.to_string();
+        let event = Event::new("tool.accept", ("server", &id_text, &server.name)).after(&what);
+        audit::record(conn, manager.workspace, &manager.actor, event, now).await?;
+        tx.commit().await?;
+        self.tool(manager, id, name).await
+    }
+
+    /// Accepts every definition that changed and holds no sign of poison; says how many.
+    pub async fn accept_all_tools(
+        &self,
+        admin: &Admin,
+        id: ServerId,
+    ) -> Result<usize, ControlError> {
+        let changed =
+            |tool: &ToolView| tool.state == ToolState::Changed && tool.findings.is_empty();
+        let tools = self.tools(admin, id).await?;
+        let mut accepted = 0;
+        for tool in tools.into_iter().filter(changed) {
+            self.accept_tool(admin, id, &tool.name, &tool.hash).await?;
+            accepted += 1;
+        }
+        Ok(accepted)
+    }
+}
