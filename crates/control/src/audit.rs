@@ -106,9 +106,18 @@ impl From<AdminEvent> for EventView {
             object_name: event.object_name,
             before: json(event.before),
             after: json(event.after),
-            hash: event.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            hash: hex(&event.hash),
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Which events a list shows.

@@ -4,6 +4,7 @@
 mod access;
 mod accounts;
 mod api_tokens;
+mod approvals;
 mod audit;
 mod calls;
 mod control;
@@ -13,15 +14,19 @@ mod idempotency;
 mod members;
 pub mod operator;
 mod page;
+mod policies;
 mod servers;
 mod text;
 mod throttle;
 mod tools;
+mod trial;
+mod upkeep;
 mod workspaces;
 
 pub use access::{Access, Actor, Admin, Permission, PolicyManager, Proof, Viewer};
 pub use accounts::{LOGIN_AT_MOST, LOGIN_IDLE, LoggedIn, LoginView, Origin, SignUp};
 pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
+pub use approvals::{ApprovalView, ApprovalsOf, Decided, DecisionView};
 pub use audit::{EventFilter, EventView};
 pub use calls::{CallsOf, Overview, Span};
 pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
@@ -30,6 +35,7 @@ pub use grants::{GrantForm, GrantPatch, GrantView, Granted, GrantsOf, MAX_OVERLA
 pub use idempotency::{REMEMBERED, Repeat};
 pub use members::{INVITE_DAYS, InviteCard, InviteView, Invited, MemberView};
 pub use page::{Page, PageOf};
+pub use policies::{PolicyForm, PolicyView, SavedPolicy, VersionView};
 pub use servers::{
     AuthForm, Connected, MASK, ReadFailure, ReadReport, ServerForm, ServerPatch, ServerView,
     SettingsPatch,
@@ -37,5 +43,7 @@ pub use servers::{
 pub use sluice_store::calls::{Breakdown, OutcomeCount, SeriesPoint};
 pub use sluice_store::servers::ServerName;
 pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS};
-pub use tools::ToolView;
+pub use tools::{Effect, Standing, ToolView};
+pub use trial::{MAX_TRIALS, Trial, TrialCall, Trials, TrialsOf};
+pub use upkeep::{ARGUMENTS_KEPT, Swept};
 pub use workspaces::WorkspaceView;

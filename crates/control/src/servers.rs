@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sluice_domain::{ServerId, ServerSettings};
 use sluice_store::servers::{self, NewServer, Server, ServerChange};
 use sluice_store::workspaces;
+use sluice_vault::UpstreamHeaders;
 use url::Url;
 
 use crate::audit::{self, Event};
@@ -202,7 +203,7 @@ impl Control {
                 .then(|| self.inner.vault.seal_headers(admin.workspace, id, headers))
         });
         let names: Vec<String> =
-            headers.iter().flat_map(|headers| headers.names()).map(str::to_owned).collect();
+            headers.iter().flat_map(UpstreamHeaders::names).map(str::to_owned).collect();
         let change = ServerChange {
             name: name.as_deref(),
             upstream_url: url.as_deref(),

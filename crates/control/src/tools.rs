@@ -1,7 +1,8 @@
 //! A server's tools with their rating, and accepting what changed.
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{ServerId, ToolDefinition, ToolState};
+use sluice_domain::{PolicyId, ServerId, ToolDefinition, ToolState};
+use sluice_policy::{CompiledPolicy, DefaultAction, compile};
 use sluice_risk::{Finding, Rating, Recommended, recommended};
 use sluice_store::tools::{self, Accepted, Tool};
 
@@ -27,6 +28,56 @@ pub struct ToolView {
     pub recommended: Recommended,
     pub first_seen_at: DateTime<Utc>,
     pub changed_at: DateTime<Utc>,
+}
+
+/// What a policy does to a tool, at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    Allowed,
+    /// Some calls may be refused by a limit.
+    Limited,
+    /// Some calls may be refused by a rule.
+    Conditional,
+    /// Some calls may wait for a person.
+    Approval,
+    /// Every call is refused.
+    Denied,
+    /// Refused as if it did not exist.
+    Hidden,
+}
+
+/// A policy and what it does to a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub policy: PolicyId,
+    pub policy_name: String,
+    pub effect: Effect,
+}
+
+/// The strongest of what a policy may do to calls of a tool.
+fn effect(policy: &CompiledPolicy, tool: &str) -> Effect {
+    if policy.hides(tool) {
+        return Effect::Hidden;
+    }
+    let own = policy.entry(tool).map(|(_, entry)| entry);
+    let document = policy.document();
+    if own.is_none() && document.default == DefaultAction::Deny {
+        return Effect::Denied;
+    }
+    let entries = || own.into_iter().chain([&document.all_tools]);
+    // A refusal without conditions holds for every call.
+    if entries().any(|entry| entry.deny_if.iter().any(|rule| rule.conditions.is_empty())) {
+        Effect::Denied
+    } else if entries().any(|entry| !entry.approve_if.is_empty()) {
+        Effect::Approval
+    } else if entries().any(|entry| !entry.require.is_empty() || !entry.deny_if.is_empty()) {
+        Effect::Conditional
+    } else if entries().any(|entry| !entry.limits.is_empty()) {
+        Effect::Limited
+    } else {
+        Effect::Allowed
+    }
 }
 
 fn unreadable(column: &str, error: &serde_json::Error) -> ControlError {
@@ -101,6 +152,30 @@ impl Control {
         tool.map(view).ok_or(ControlError::NotFound("tool"))?
     }
 
+    /// What each of the server's policies does to each of the named tools, in the order of the names.
+    pub async fn standings(
+        &self,
+        viewer: &Viewer,
+        id: ServerId,
+        tools: &[&str],
+    ) -> Result<Vec<Vec<Standing>>, ControlError> {
+        const MOST: u32 = 50;
+        let policies = self.policies(viewer, Some(id), crate::Page::first(MOST)).await?.items;
+        let compiled: Vec<_> = policies
+            .iter()
+            .filter_map(|policy| Some((policy, compile(&policy.document).ok()?)))
+            .collect();
+        let of = |tool: &&str| {
+            let standing = |(policy, compiled): &(&crate::PolicyView, CompiledPolicy)| Standing {
+                policy: policy.id,
+                policy_name: policy.name.clone(),
+                effect: effect(compiled, tool),
+            };
+            compiled.iter().map(standing).collect()
+        };
+        Ok(tools.iter().map(of).collect())
+    }
+
     /// Accepts a changed or held definition, whose hash says which one the person looked at.
     /// For policy managers, whose trade it is; an admin is one.
     pub async fn accept_tool(
@@ -149,5 +224,32 @@ impl Control {
             accepted += 1;
         }
         Ok(accepted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effect_of_a_policy_on_a_tool() {
+        let policy = compile(
+            r#"{"version":"1","default":"deny","hide":["gone_*"],"tools":{
+                "plain":{}, "capped":{"rate_limit":"10/minute"}, "off":{"action":"deny"},
+                "asks":{"action":"require_approval"},
+                "checked":{"require":[{"conditions":[{"path":"args.n","op":"lte","value":1}]}]}}}"#,
+        )
+        .expect("compiles");
+        for (tool, expected) in [
+            ("plain", Effect::Allowed),
+            ("capped", Effect::Limited),
+            ("checked", Effect::Conditional),
+            ("asks", Effect::Approval),
+            ("off", Effect::Denied),
+            ("other", Effect::Denied),
+            ("gone_a", Effect::Hidden),
+        ] {
+            assert_eq!(effect(&policy, tool), expected, "{tool}");
+        }
     }
 }

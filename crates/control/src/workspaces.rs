@@ -88,7 +88,9 @@ impl Control {
         tx.commit().await?;
         if let Proof::ApiToken { workspace, role, .. } = &actor.proof {
             all.retain(|one| one.id == *workspace);
-            all.iter_mut().for_each(|one| one.role = one.role.min(*role));
+            for one in &mut all {
+                one.role = one.role.min(*role);
+            }
         }
         Ok(all)
     }

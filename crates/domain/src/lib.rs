@@ -11,6 +11,7 @@ mod limit;
 mod risk;
 mod role;
 mod route;
+mod secrets;
 mod settings;
 mod tool;
 mod words;
@@ -28,6 +29,7 @@ pub use limit::{Charge, OnUnavailable, Reset, Scope, Window, WindowError};
 pub use risk::{Category, Severity};
 pub use role::Role;
 pub use route::{RouteGrant, RoutePolicy, RouteRecord, RouteServer, RouteTool};
+pub use secrets::{REDACTED, looks_secret, names_secret};
 pub use settings::{
     Access, Methods, OnDrift, ServerSettings, Transport, UnknownTools, ValidateArguments,
 };

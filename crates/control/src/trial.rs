@@ -1,0 +1,196 @@
+//! Trying a document on calls before it is saved: calls that are made up, or those of the log.
+//! Nothing is charged and nothing is forwarded; counters count as empty.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{CallId, CallRecord, Code, Outcome, ServerId, ToolState};
+use sluice_policy::{
+    Arguments, CallInput, CompiledPolicy, Decision, Settings, ToolFacts, Verdict, compile,
+};
+use sluice_store::servers::Server;
+use sluice_store::tools::Tool;
+
+use crate::policies::fault;
+use crate::{CallsOf, Control, ControlError, Fault, Page, Viewer};
+
+/// Calls of one trial at most.
+pub const MAX_TRIALS: u32 = 1_000;
+
+/// A call that is made up.
+#[derive(Debug, Clone, Default)]
+pub struct TrialCall {
+    pub tool: String,
+    /// JSON text of an object; `None`: no arguments.
+    pub arguments: Option<String>,
+    pub grant_label: String,
+    pub client_name: Option<String>,
+    /// `None`: now.
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// Which calls a document is tried on.
+#[derive(Debug, Clone)]
+pub enum TrialsOf {
+    These(Vec<TrialCall>),
+    /// The newest calls of the server's log that fit, at most so many.
+    Log {
+        filter: Box<CallsOf>,
+        limit: u32,
+    },
+}
+
+/// What would become of one call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    pub tool: String,
+    pub at: DateTime<Utc>,
+    pub decision: Decision,
+    /// For a call of the log: which, and what became of it.
+    pub logged: Option<(CallId, Outcome, Code)>,
+    /// It would go on now and did not then, or the other way round.
+    pub changed: bool,
+}
+
+/// What would become of all of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trials {
+    pub trials: Vec<Trial>,
+    pub allowed: usize,
+    pub refused: usize,
+    pub parked: usize,
+    pub changed: usize,
+    /// The log does not keep what the rules ask for.
+    pub cannot_tell: usize,
+}
+
+struct Place<'a> {
+    policy: CompiledPolicy,
+    server: &'a Server,
+    tools: HashMap<&'a str, &'a Tool>,
+}
+
+impl Place<'_> {
+    fn facts(&self, tool: &str) -> ToolFacts {
+        match self.tools.get(tool) {
+            Some(tool) => ToolFacts {
+                known: tool.state != ToolState::Gone,
+                changed: tool.state == ToolState::Changed,
+                held: tool.state == ToolState::Held,
+                category: Some(tool.category),
+                severity: Some(tool.severity),
+            },
+            // Before the first read nothing is known, and nothing is refused for it here.
+            None if !self.server.tools_read => ToolFacts::KNOWN,
+            None => ToolFacts::UNKNOWN,
+        }
+    }
+
+    fn decide(
+        &self,
+        call: &TrialCall,
+        arguments: Arguments<'_>,
+        now: DateTime<Utc>,
+        show_values: bool,
+    ) -> Decision {
+        self.policy.decide(&CallInput {
+            facts: self.facts(&call.tool),
+            settings: Settings::from(&self.server.settings),
+            grant_label: &call.grant_label,
+            client_name: call.client_name.as_deref(),
+            show_values,
+            ..CallInput::new(&call.tool, arguments, call.at.unwrap_or(now))
+        })
+    }
+}
+
+impl Control {
+    /// Says what would become of calls under a document.
+    pub async fn simulate(
+        &self,
+        viewer: &Viewer,
+        server: ServerId,
+        document: &str,
+        of: TrialsOf,
+    ) -> Result<Trials, ControlError> {
+        let row = self.server_row(viewer, server).await?;
+        let tools = self.tool_rows(viewer, server).await?;
+        let policy = compile(document)
+            .map_err(|problems| ControlError::Invalid(problems.iter().map(fault).collect()))?;
+        let tools = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        let place = Place { policy, server: &row, tools };
+        let trials = match of {
+            TrialsOf::These(calls) => these(&place, &calls, self.now())?,
+            TrialsOf::Log { filter, limit } => {
+                let filter = CallsOf { server: Some(server), ..*filter };
+                let page = Page::first(limit.min(MAX_TRIALS));
+                let calls = self.calls(viewer, &filter, page).await?.items;
+                calls.iter().filter_map(|call| logged(&place, call)).collect()
+            }
+        };
+        Ok(summed(trials))
+    }
+}
+
+fn these(
+    place: &Place<'_>,
+    calls: &[TrialCall],
+    now: DateTime<Utc>,
+) -> Result<Vec<Trial>, ControlError> {
+    if calls.len() > usize::try_from(MAX_TRIALS).unwrap_or(usize::MAX) {
+        let detail = format!("at most {MAX_TRIALS} calls are tried at once");
+        return Err(ControlError::invalid("/calls", "too_many", detail));
+    }
+    let one = |(index, call): (usize, &TrialCall)| {
+        let arguments = call.arguments.as_deref().map_or(Ok(Arguments::EMPTY), Arguments::parse);
+        let arguments = arguments.map_err(|error| {
+            let pointer = format!("/calls/{index}/arguments");
+            ControlError::Invalid(vec![Fault::new(pointer, "bad_arguments", error.to_string())])
+        })?;
+        Ok(Trial {
+            tool: call.tool.clone(),
+            at: call.at.unwrap_or(now),
+            decision: place.decide(call, arguments, now, true),
+            logged: None,
+            changed: false,
+        })
+    };
+    calls.iter().enumerate().map(one).collect()
+}
+
+fn logged(place: &Place<'_>, call: &CallRecord) -> Option<Trial> {
+    let made_up = TrialCall {
+        tool: call.tool.clone()?,
+        arguments: None,
+        grant_label: call.grant_label.clone(),
+        client_name: call.client_name.clone(),
+        at: Some(call.at),
+    };
+    let kept = call.arguments.as_deref();
+    let arguments = kept.map_or(Ok(Arguments::EMPTY), Arguments::recorded).ok()?;
+    let decision = place.decide(&made_up, arguments, call.at, false);
+    let (went_on, goes_on) =
+        (call.outcome == Outcome::Allowed, decision.verdict == Verdict::Forward);
+    Some(Trial {
+        tool: made_up.tool,
+        at: call.at,
+        // A limit depends on what else was called; failures are not the policy's.
+        changed: !decision.cannot_tell
+            && went_on != goes_on
+            && matches!(call.outcome, Outcome::Allowed | Outcome::Denied | Outcome::Hidden),
+        decision,
+        logged: Some((call.id, call.outcome, call.code)),
+    })
+}
+
+fn summed(trials: Vec<Trial>) -> Trials {
+    let count = |of: &dyn Fn(&Trial) -> bool| trials.iter().filter(|trial| of(trial)).count();
+    Trials {
+        allowed: count(&|trial| trial.decision.verdict == Verdict::Forward),
+        refused: count(&|trial| matches!(trial.decision.verdict, Verdict::Deny | Verdict::Hide)),
+        parked: count(&|trial| trial.decision.verdict == Verdict::Approve),
+        changed: count(&|trial| trial.changed),
+        cannot_tell: count(&|trial| trial.decision.cannot_tell),
+        trials,
+    }
+}

@@ -1,0 +1,58 @@
+//! What runs by itself now and then: closing approvals whose time is over, forgetting what is old.
+
+use chrono::TimeDelta;
+use sluice_domain::ApprovalStatus;
+use sluice_store::{approvals, idempotency, login_sessions};
+
+use crate::idempotency::REMEMBERED;
+use crate::{Control, ControlError};
+
+/// Approvals that are closed in one transaction.
+const BATCH: i64 = 200;
+/// How long an approval's arguments are kept once it is closed.
+pub const ARGUMENTS_KEPT: TimeDelta = TimeDelta::days(7);
+
+/// What a sweep forgot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    pub logins: u64,
+    pub idempotency_keys: u64,
+    pub arguments: u64,
+}
+
+impl Control {
+    /// Closes approvals that nobody decided or used in time, and gives back what they were charged.
+    pub async fn expire_approvals(&self) -> Result<usize, ControlError> {
+        let mut closed = 0;
+        loop {
+            let now = self.now();
+            let mut tx = self.begin().await?;
+            let batch = approvals::expire_due(&mut tx.conn(), now, BATCH).await?;
+            tx.commit().await?;
+            for one in &batch {
+                if one.status == ApprovalStatus::Expired {
+                    let demands = one.demands.as_deref();
+                    self.give_back(one.workspace_id, one.reservation, demands).await;
+                }
+            }
+            closed += batch.len();
+            if batch.is_empty() {
+                return Ok(closed);
+            }
+        }
+    }
+
+    /// Forgets ended logins, old idempotency keys and arguments of approvals long closed.
+    pub async fn sweep(&self) -> Result<Swept, ControlError> {
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        let swept = Swept {
+            logins: login_sessions::prune(conn, now).await?,
+            idempotency_keys: idempotency::prune(conn, now - REMEMBERED).await?,
+            arguments: approvals::wipe_arguments(conn, now - ARGUMENTS_KEPT).await?,
+        };
+        tx.commit().await?;
+        Ok(swept)
+    }
+}
