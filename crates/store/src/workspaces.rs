@@ -6,6 +6,7 @@ use sluice_domain::{ChangeKind, Role, UserId, WorkspaceId};
 use crate::column::{Value, json, micros, record};
 use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
 use crate::error::conflict_as;
+use crate::text::rows;
 use crate::{Conn, StoreError, changes};
 
 record! {
@@ -47,6 +48,22 @@ record! {
         /// Live ones.
         pub api_tokens: i64,
     }
+}
+
+/// Every workspace, in order of id, after the given one: for the operator's jobs.
+pub async fn list_all(
+    conn: &mut Conn<'_>,
+    after: Option<WorkspaceId>,
+    limit: i64,
+) -> Result<Vec<Workspace>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        Workspace,
+        "SELECT id, slug, name, suspended, settings, limits, created_by, created_at
+         FROM workspaces WHERE $1 IS NULL OR id > $1 ORDER BY id LIMIT $2",
+        after,
+        rows(limit)
+    )?)
 }
 
 /// How much the workspace has.
