@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::column::{micros, record};
 use crate::conn::{execute, fetch_all, fetch_optional};
+use crate::text::rows;
 use crate::{Conn, StoreError};
 
 record! {
@@ -193,7 +194,7 @@ pub async fn list(
         filter.from,
         filter.to,
         below,
-        limit
+        rows(limit)
     )?)
 }
 

@@ -5,6 +5,7 @@ use sluice_domain::{ApiTokenId, Role, UserId, WorkspaceId};
 
 use crate::column::{micros, record};
 use crate::conn::{execute, fetch_all, fetch_optional};
+use crate::text::rows;
 use crate::{Conn, StoreError};
 
 record! {
@@ -160,6 +161,6 @@ pub async fn list(
          ORDER BY id DESC LIMIT $3",
         workspace,
         before,
-        limit
+        rows(limit)
     )?)
 }

@@ -15,6 +15,7 @@ use sluice_domain::{
 
 use crate::column::{Value, json, record};
 use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
+use crate::text::rows;
 use crate::{Conn, StoreError, changes};
 
 record! {
@@ -282,7 +283,7 @@ pub async fn list(
         filter.grant,
         filter.tool,
         before,
-        limit
+        rows(limit)
     )?)
 }
 

@@ -18,7 +18,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::column::{AnyRow, FromColumns};
 use crate::conn::{execute, fetch_all, fetch_optional};
-use crate::text::contains;
+use crate::text::{contains, rows};
 use crate::{Conn, StoreError};
 
 impl FromColumns for CallRecord {
@@ -142,7 +142,7 @@ pub async fn list(
         filter.q.map(|q| contains(q.trim())),
         before,
         filter.q.and_then(|q| q.trim().parse::<CallId>().ok()),
-        limit
+        rows(limit)
     )?)
 }
 

@@ -1,7 +1,9 @@
 //! How domain types are bound and read, the same on both databases: ids as UUIDs, words and JSON
 //! as text, times cut to the microsecond that PostgreSQL keeps.
 
-use chrono::{DateTime, SubsecRound, Utc};
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sluice_domain::{
     ActorKind, ApiTokenId, ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, Code, EventId,
@@ -16,9 +18,22 @@ use uuid::Uuid;
 
 use crate::StoreError;
 
-/// The time as both databases keep it.
+/// The time as both databases keep it: to the microsecond, and of four-digit years, which alone
+/// sort as text.
 pub(crate) fn micros(at: DateTime<Utc>) -> DateTime<Utc> {
-    at.trunc_subsecs(6)
+    const FIRST: i64 = -62_135_596_800_000_000;
+    const LAST: i64 = 253_402_300_799_999_999;
+    let micros = at.timestamp_micros().clamp(FIRST, LAST);
+    DateTime::from_timestamp_micros(micros).unwrap_or_default()
+}
+
+/// Text as both databases keep it: PostgreSQL has no U+0000, which becomes its symbol.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{2400}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// A value that can be bound.
@@ -144,19 +159,36 @@ macro_rules! plain {
         }
     )+ };
 }
-plain!(bool, i32, i64, String, Vec<u8>, Uuid);
+plain!(bool, i32, i64, Vec<u8>, Uuid);
+
+impl Bind for String {
+    type Stored = String;
+    fn stored(self) -> String {
+        match text(&self) {
+            Cow::Borrowed(_) => self,
+            Cow::Owned(clean) => clean,
+        }
+    }
+}
+
+impl Column for String {
+    type Stored = String;
+    fn from_stored(stored: String) -> Result<Self, BoxDynError> {
+        Ok(stored)
+    }
+}
 
 impl<'a> Bind for &'a str {
-    type Stored = &'a str;
-    fn stored(self) -> &'a str {
-        self
+    type Stored = Cow<'a, str>;
+    fn stored(self) -> Cow<'a, str> {
+        text(self)
     }
 }
 
 impl<'a> Bind for &'a String {
-    type Stored = &'a str;
-    fn stored(self) -> &'a str {
-        self
+    type Stored = Cow<'a, str>;
+    fn stored(self) -> Cow<'a, str> {
+        text(self)
     }
 }
 
@@ -266,4 +298,26 @@ json_columns!(ServerSettings, Vec<String>, serde_json::Value);
 pub(crate) fn json<T: Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value)
         .map_err(|source| StoreError::Unreadable { what, source: source.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_cut_and_kept_among_four_digit_years() {
+        let at = DateTime::from_timestamp(1, 123_456_789).expect("a time");
+        assert_eq!(micros(at).to_rfc3339(), "1970-01-01T00:00:01.123456+00:00");
+        let last = micros(DateTime::<Utc>::MAX_UTC).to_rfc3339();
+        assert_eq!(last, "9999-12-31T23:59:59.999999+00:00");
+        let first = micros(DateTime::<Utc>::MIN_UTC).to_rfc3339();
+        assert_eq!(first, "0001-01-01T00:00:00+00:00");
+    }
+
+    #[test]
+    fn a_nul_becomes_its_symbol() {
+        assert_eq!(text("delete_note\0"), "delete_note\u{2400}");
+        assert_eq!(String::from("a\0b").stored(), "a\u{2400}b");
+        assert!(matches!(text("plain"), Cow::Borrowed("plain")));
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{Executor, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 use crate::{Conn, ServingLock, StoreError};
 
@@ -95,6 +95,20 @@ impl Db {
         Ok(Self { pools })
     }
 
+    /// The address of a SQLite file, whatever characters its path has.
+    pub fn address_of_file(file: &Path) -> String {
+        let mut address = String::from("sqlite://");
+        for c in file.to_string_lossy().chars() {
+            match c {
+                '%' => address.push_str("%25"),
+                '?' => address.push_str("%3F"),
+                '#' => address.push_str("%23"),
+                c => address.push(c),
+            }
+        }
+        address
+    }
+
     /// Begins a transaction that may write.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
         Ok(match &self.pools {
@@ -168,11 +182,16 @@ impl Db {
     }
 }
 
+/// Nothing waits for ever, whatever the server's own settings are; a migration lifts it for itself.
+const SESSION: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s';
+     SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = 'warning'";
+
 async fn postgres(url: &str, options: &DbOptions) -> Result<Pools, StoreError> {
     let connect = PgConnectOptions::from_str(url)?.application_name("sluice");
     let pool = PgPoolOptions::new()
         .max_connections(options.pool_size.max(2))
         .acquire_timeout(options.acquire_timeout)
+        .after_connect(|conn, _| Box::pin(async move { conn.execute(SESSION).await.map(drop) }))
         .connect_with(connect)
         .await?;
     Ok(Pools::Postgres(pool))
@@ -195,6 +214,8 @@ async fn sqlite(url: &str, options: &DbOptions) -> Result<Pools, StoreError> {
     let pool = || SqlitePoolOptions::new().acquire_timeout(options.acquire_timeout);
     // The first connection makes the file and its journal mode; the readers find them made.
     let write = pool().max_connections(1).connect_with(connect.clone()).await?;
+    // A write that strays into a reading transaction fails, as it does in PostgreSQL.
+    let connect = connect.pragma("query_only", "ON");
     let read = pool().max_connections(options.pool_size.max(1)).connect_lazy_with(connect);
     Ok(Pools::Sqlite { file, write, read })
 }

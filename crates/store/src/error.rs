@@ -72,7 +72,15 @@ pub enum StoreError {
     },
     /// Anything else that the database said.
     #[error("database error")]
-    Database(#[source] sqlx::Error),
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What a database said, without the row it said it of: that may hold secrets.
+#[derive(Debug, thiserror::Error)]
+#[error("{message} ({code})")]
+struct Fault {
+    code: String,
+    message: String,
 }
 
 impl StoreError {
@@ -110,7 +118,7 @@ impl From<sqlx::Error> for StoreError {
                     Self::Unavailable(error)
                 }
                 E::Configuration(why) => Self::Address(why.to_string()),
-                other => Self::Database(other),
+                other => Self::Database(other.into()),
             };
         };
         if db.is_unique_violation() {
@@ -128,8 +136,13 @@ impl From<sqlx::Error> for StoreError {
         if is_sqlite(&error) {
             return sqlite(&code, error);
         }
-        if passes(&code) { Self::Unavailable(error) } else { Self::Database(error) }
+        if passes(&code) { Self::Unavailable(error) } else { Self::Database(fault(code, &error)) }
     }
+}
+
+fn fault(code: String, error: &sqlx::Error) -> Box<dyn std::error::Error + Send + Sync> {
+    let message = error.as_database_error().map(|db| db.message().to_owned()).unwrap_or_default();
+    Box::new(Fault { code, message })
 }
 
 fn is_sqlite(error: &sqlx::Error) -> bool {
@@ -145,6 +158,6 @@ fn sqlite(code: &str, error: sqlx::Error) -> StoreError {
         Ok(5 | 6 | 10 | 13 | 14) => StoreError::Unavailable(error),
         // NOTADB.
         Ok(26) => StoreError::NotSluice { found: "a file that is no SQLite database".to_owned() },
-        _ => StoreError::Database(error),
+        _ => StoreError::Database(fault(code.to_owned(), &error)),
     }
 }

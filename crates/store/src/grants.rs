@@ -6,7 +6,7 @@ use sluice_domain::{ChangeKind, GrantId, PolicyId, ServerId, UserId, WorkspaceId
 use crate::column::{json, micros, record};
 use crate::conn::{execute, fetch_all, fetch_optional};
 use crate::error::conflict_as;
-use crate::text::key;
+use crate::text::{key, rows};
 use crate::{Conn, StoreError, changes, servers};
 
 record! {
@@ -158,7 +158,7 @@ pub async fn list(
         filter.policy,
         filter.include_revoked,
         before,
-        limit
+        rows(limit)
     )?)
 }
 

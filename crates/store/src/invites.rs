@@ -5,7 +5,7 @@ use sluice_domain::{InviteId, Role, UserId, WorkspaceId};
 
 use crate::column::{micros, record};
 use crate::conn::{execute, fetch_all, fetch_optional};
-use crate::text::key;
+use crate::text::{key, rows};
 use crate::{Conn, StoreError};
 
 record! {
@@ -136,6 +136,6 @@ pub async fn list(
         workspace,
         now,
         before,
-        limit
+        rows(limit)
     )?)
 }

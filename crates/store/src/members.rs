@@ -5,6 +5,7 @@ use sluice_domain::{ChangeKind, Role, UserId, WorkspaceId};
 
 use crate::column::{Value, record};
 use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
+use crate::text::rows;
 use crate::{Conn, StoreError, changes};
 
 record! {
@@ -84,7 +85,7 @@ pub async fn list(
          ORDER BY m.user_id LIMIT $3",
         workspace,
         after,
-        limit
+        rows(limit)
     )?)
 }
 

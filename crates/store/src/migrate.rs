@@ -87,6 +87,8 @@ impl Db {
 }
 
 async fn wait_for_lock(conn: &mut PgConnection) -> Result<(), StoreError> {
+    // Another replica's migration, or our own, may take its time.
+    conn.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
     let got: bool = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)")
         .bind(LOCK_KEY)
         .fetch_one(&mut *conn)
@@ -131,7 +133,7 @@ fn refused(error: MigrateError, known: i64) -> StoreError {
             StoreError::AlteredMigration { version }
         }
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-        other => StoreError::Database(sqlx::Error::Migrate(Box::new(other))),
+        other => StoreError::Database(Box::new(other)),
     }
 }
 

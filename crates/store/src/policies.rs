@@ -7,7 +7,7 @@ use sluice_domain::{ChangeKind, PolicyId, PolicyKind, ServerId, UserId, Workspac
 use crate::column::{Value, record};
 use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
 use crate::error::conflict_as;
-use crate::text::key;
+use crate::text::{key, rows};
 use crate::{Conn, StoreError, changes};
 
 record! {
@@ -263,7 +263,7 @@ pub async fn list(
         workspace,
         server,
         before,
-        limit
+        rows(limit)
     )?)
 }
 
@@ -284,7 +284,7 @@ pub async fn versions(
         workspace,
         id,
         below,
-        limit
+        rows(limit)
     )?)
 }
 

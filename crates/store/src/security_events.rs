@@ -5,6 +5,7 @@ use sluice_domain::{CallId, SecurityEvent, SecurityKind, WorkspaceId};
 
 use crate::column::{AnyRow, FromColumns};
 use crate::conn::{execute, fetch_all};
+use crate::text::rows;
 use crate::{Conn, StoreError};
 
 impl FromColumns for SecurityEvent {
@@ -62,7 +63,7 @@ pub async fn list(
         workspace,
         kind,
         before,
-        limit
+        rows(limit)
     )?)
 }
 

@@ -7,7 +7,7 @@ use sluice_domain::{ChangeKind, ServerId, ServerSettings, UserId, WorkspaceId};
 use crate::column::{Value, json, micros, record};
 use crate::conn::{execute, fetch_all, fetch_optional};
 use crate::error::conflict_as;
-use crate::text::key;
+use crate::text::{key, rows};
 use crate::{Conn, StoreError, changes};
 
 record! {
@@ -168,7 +168,7 @@ pub async fn list(
          ORDER BY id DESC LIMIT $3",
         workspace,
         before,
-        limit
+        rows(limit)
     )?)
 }
 
@@ -301,7 +301,7 @@ pub async fn list_sealed(
         "SELECT workspace_id, id, sealed_headers FROM servers
          WHERE sealed_headers IS NOT NULL AND ($1 IS NULL OR id > $1) ORDER BY id LIMIT $2",
         after,
-        limit
+        rows(limit)
     )?)
 }
 

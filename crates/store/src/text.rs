@@ -19,6 +19,11 @@ pub(crate) fn contains(text: &str) -> String {
     pattern
 }
 
+/// How many rows a list may give: SQLite reads a negative limit as none.
+pub(crate) fn rows(limit: i64) -> i64 {
+    limit.clamp(0, 10_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

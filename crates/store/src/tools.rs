@@ -5,7 +5,7 @@ mod fingerprint;
 mod read;
 
 pub use fingerprint::fingerprint;
-pub use read::{ReadChanges, ReadTool, replace_read};
+pub use read::{MAX_NAME_BYTES, ReadChanges, ReadTool, replace_read};
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{

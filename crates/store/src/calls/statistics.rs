@@ -5,6 +5,7 @@ use sluice_domain::{GrantId, Outcome, ServerId, WorkspaceId};
 
 use crate::column::record;
 use crate::conn::fetch_all;
+use crate::text::rows;
 use crate::{Conn, StoreError};
 
 /// Which calls are counted.
@@ -81,7 +82,7 @@ pub async fn breakdown(
         count.until,
         count.server,
         count.grant,
-        limit
+        rows(limit)
     )?)
 }
 
@@ -109,14 +110,14 @@ pub async fn series(
                     COUNT(*) AS calls FROM calls
              WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
                AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
-             GROUP BY start, outcome ORDER BY start, outcome"
+             GROUP BY start, outcome ORDER BY start, outcome LIMIT 10000"
         }
         Conn::Sqlite(_) => {
             "SELECT CAST(strftime('%s', at) AS INTEGER) / $6 * $6 AS start, outcome,
                     COUNT(*) AS calls FROM calls
              WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
                AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
-             GROUP BY start, outcome ORDER BY start, outcome"
+             GROUP BY start, outcome ORDER BY start, outcome LIMIT 10000"
         }
     };
     let span_s = span_s.max(1);

@@ -38,7 +38,13 @@ pub struct ReadChanges {
     pub unchanged: usize,
     /// Waiting for a person now, whenever they changed.
     pub held: Vec<String>,
+    /// Left out, because their names are longer than [`MAX_NAME_BYTES`] or hold U+0000; they count
+    /// as unknown.
+    pub ignored: usize,
 }
+
+/// Longer tool names are not kept; the specification asks for 128 characters at most.
+pub const MAX_NAME_BYTES: usize = 512;
 
 /// How a tool stands after a read. A definition that was reviewed is current, whatever came
 /// between; one that was not is changed, or held if it has signs of poison. At the first read
@@ -70,22 +76,34 @@ pub async fn replace_read(
         .collect();
     let mut report = ReadChanges { first: !row.tools_read, ..ReadChanges::default() };
     let mut names = BTreeSet::new();
+    let mut touched = report.first;
     for tool in read {
-        if !names.insert(tool.definition.name.as_str()) {
+        let name = &tool.definition.name;
+        if name.len() > MAX_NAME_BYTES || name.contains('\0') {
+            report.ignored += 1;
             continue;
         }
-        match known.remove(&tool.definition.name) {
-            None => add(conn, (workspace, server), tool, &mut report, now).await?,
-            Some(old) => compare(conn, &old, tool, &mut report, now).await?,
+        if !names.insert(name.as_str()) {
+            continue;
+        }
+        match known.remove(name) {
+            None => {
+                add(conn, (workspace, server), tool, &mut report, now).await?;
+                touched = true;
+            }
+            Some(old) => touched |= compare(conn, &old, tool, &mut report, now).await?,
         }
     }
     for old in known.into_values().filter(|tool| tool.state != ToolState::Gone) {
         remove(conn, &old, now).await?;
         report.removed.push(old.name);
+        touched = true;
     }
-    let sql = "UPDATE servers SET tools_read = TRUE WHERE workspace_id = $1 AND id = $2";
-    execute!(conn, sql, workspace, server)?;
-    changes::append(conn, workspace, ChangeKind::Tools, server.uuid(), now).await?;
+    if touched {
+        let sql = "UPDATE servers SET tools_read = TRUE WHERE workspace_id = $1 AND id = $2";
+        execute!(conn, sql, workspace, server)?;
+        changes::append(conn, workspace, ChangeKind::Tools, server.uuid(), now).await?;
+    }
     Ok(Some(report))
 }
 
@@ -126,15 +144,31 @@ async fn add(
     Ok(())
 }
 
+/// Says whether anything of the tool is other than it was.
 async fn compare(
     conn: &mut Conn<'_>,
     old: &Tool,
     read: &ReadTool,
     report: &mut ReadChanges,
     now: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let (state, _) = state(old.reviewed_hash.as_deref(), read, false);
     let changed = old.hash != read.hash;
+    let name = &read.definition.name;
+    note(report, state, name);
+    if old.state == ToolState::Gone {
+        report.added.push(name.clone());
+    } else if changed {
+        report.changed.push(name.clone());
+    } else {
+        report.unchanged += 1;
+    }
+    let same = !changed
+        && (old.state, old.category, old.severity) == (state, read.category, read.severity)
+        && (&old.rating, &old.findings) == (&read.rating, &read.findings);
+    if same {
+        return Ok(false);
+    }
     execute!(
         conn,
         "UPDATE tools SET definition = $3, hash = $4, state = $5, category = $6, severity = $7,
@@ -151,16 +185,7 @@ async fn compare(
         json("tools.findings", &read.findings)?,
         if changed { now } else { old.changed_at }
     )?;
-    let name = &read.definition.name;
-    note(report, state, name);
-    if old.state == ToolState::Gone {
-        report.added.push(name.clone());
-    } else if changed {
-        report.changed.push(name.clone());
-    } else {
-        report.unchanged += 1;
-    }
-    Ok(())
+    Ok(true)
 }
 
 fn note(report: &mut ReadChanges, state: ToolState, name: &str) {

@@ -11,7 +11,7 @@ use sluice_store::{
 };
 use sluice_testkit::on_both;
 
-use crate::support::{kept, later, now, token, world};
+use crate::support::{kept, later, now, token, waits_or_is_done, world};
 
 fn is_conflict<T: std::fmt::Debug>(result: &Result<T, StoreError>, name: &str) -> bool {
     matches!(result, Err(StoreError::Conflict { constraint }) if constraint == name)
@@ -162,19 +162,20 @@ on_both! {
             users::create(&mut tx.conn(), "bob@example.test", "", None, now()).await.unwrap().id;
         members::add(&mut tx.conn(), a.workspace, bob, Role::Admin, now()).await.unwrap();
         tx.commit().await.unwrap();
-        let remove = |user| {
+        // One is at it and has not committed when the other begins.
+        let mut first = db.begin().await.unwrap();
+        let done = members::remove(&mut first.conn(), a.workspace, bob, now()).await.unwrap();
+        assert_eq!(done, MemberChange::Done);
+        let second = tokio::spawn({
             let db = db.clone();
-            tokio::spawn(async move {
+            async move {
                 let mut tx = db.begin().await.unwrap();
-                let done = members::remove(&mut tx.conn(), a.workspace, user, now()).await.unwrap();
-                tx.commit().await.unwrap();
-                done
-            })
-        };
-        let (one, other) = tokio::join!(remove(a.user), remove(bob));
-        let mut came = [one.unwrap(), other.unwrap()];
-        came.sort_by_key(|change| *change == MemberChange::LastAdmin);
-        assert_eq!(came, [MemberChange::Done, MemberChange::LastAdmin]);
+                members::remove(&mut tx.conn(), a.workspace, a.user, now()).await.unwrap()
+            }
+        });
+        waits_or_is_done(&db, &second).await;
+        first.commit().await.unwrap();
+        assert_eq!(second.await.unwrap(), MemberChange::LastAdmin);
     }
 
     async fn an_invitation_is_used_once(db: Db) {

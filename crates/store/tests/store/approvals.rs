@@ -10,7 +10,7 @@ use sluice_store::{Conn, Db, approvals, members, tools, users};
 use sluice_testkit::on_both;
 use tokio::sync::Barrier;
 
-use crate::support::{World, approval, kept, later, now, read_tool, world};
+use crate::support::{World, approval, kept, later, now, read_tool, waits_or_is_done, world};
 
 pub(crate) async fn begin_with_world(db: &Db) -> World {
     let mut tx = db.begin().await.expect("begins");
@@ -174,31 +174,24 @@ on_both! {
         let bob = another_member(&mut tx.conn(), &a, "bob@example.test").await;
         tx.commit().await.unwrap();
         let id = park(&db, &a, &approval(&a, "d")).await.id;
-        let barrier = Arc::new(Barrier::new(2));
-        let deciding = [(a.user, true), (bob, false)].map(|(user, approve)| {
-            let (db, barrier) = (db.clone(), Arc::clone(&barrier));
-            tokio::spawn(async move {
-                barrier.wait().await;
+        // One is at it and has not committed when the other begins.
+        let mut first = db.begin().await.unwrap();
+        let verdict = decide(&mut first.conn(), &a, id, by(a.user, true)).await;
+        let Verdict::Decided(approved) = verdict else { panic!("{verdict:?}") };
+        assert_eq!(
+            (approved.status, approved.decided_by),
+            (ApprovalStatus::Approved, Some(a.user))
+        );
+        let second = tokio::spawn({
+            let db = db.clone();
+            async move {
                 let mut tx = db.begin().await.unwrap();
-                let verdict = decide(&mut tx.conn(), &a, id, by(user, approve)).await;
-                tx.commit().await.unwrap();
-                (user, approve, verdict)
-            })
-        });
-        let (mut winner, mut told) = (None, None);
-        for decided in deciding {
-            match decided.await.unwrap() {
-                (user, approve, Verdict::Decided(approval)) => {
-                    winner = Some((user, approve, approval));
-                }
-                (_, _, Verdict::TooLate(approval)) => told = Some(approval),
-                (_, _, other) => panic!("{other:?}"),
+                decide(&mut tx.conn(), &a, id, by(bob, false)).await
             }
-        }
-        let (user, approve, approval) = winner.unwrap();
-        let status = if approve { ApprovalStatus::Approved } else { ApprovalStatus::Denied };
-        assert_eq!((approval.status, approval.decided_by), (status, Some(user)));
-        assert_eq!(told.unwrap(), approval);
+        });
+        waits_or_is_done(&db, &second).await;
+        first.commit().await.unwrap();
+        assert_eq!(second.await.unwrap(), Verdict::TooLate(approved));
     }
 
     async fn four_eyes_need_two_people(db: Db) {

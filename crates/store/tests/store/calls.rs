@@ -58,6 +58,35 @@ on_both! {
         assert_eq!(calls::find(&mut tx.conn(), a.workspace, CallId::new()).await.unwrap(), None);
     }
 
+    async fn one_odd_call_does_not_hold_up_its_batch(db: Db) {
+        let a = begin_with_world(&db).await;
+        let odd = CallRecord {
+            tool: Some("delete_note\0".into()),
+            client_name: Some("\0".into()),
+            message: "a\0b".into(),
+            at: chrono::DateTime::<chrono::Utc>::MAX_UTC,
+            ..call(&a, "")
+        };
+        assert_eq!(insert(&db, &[call(&a, "run"), odd.clone(), call(&a, "run")]).await, 3);
+        let mut tx = db.read().await.unwrap();
+        let kept = calls::find(&mut tx.conn(), a.workspace, odd.id).await.unwrap().unwrap();
+        assert_eq!(
+            (kept.tool.as_deref(), kept.message.as_str()),
+            (Some("delete_note\u{2400}"), "a\u{2400}b")
+        );
+        assert_eq!(kept.at.to_rfc3339(), "9999-12-31T23:59:59.999999+00:00");
+        let filter =
+            CallFilter { tool: Some("delete_note\0"), q: Some("a\0b"), ..CallFilter::default() };
+        let found = calls::list(&mut tx.conn(), a.workspace, &filter, None, 9).await.unwrap();
+        assert_eq!(found.iter().map(|call| call.id).collect::<Vec<_>>(), [odd.id]);
+        let all = CallFilter::default();
+        assert_eq!(calls::list(&mut tx.conn(), a.workspace, &all, None, -1).await.unwrap(), []);
+        assert_eq!(
+            calls::list(&mut tx.conn(), a.workspace, &all, None, i64::MAX).await.unwrap().len(),
+            3
+        );
+    }
+
     async fn a_batch_sent_twice_counts_once(db: Db) {
         let a = begin_with_world(&db).await;
         // More than one statement's worth on SQLite.

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use sluice_domain::{ChangeKind, WorkspaceId};
 use sluice_store::servers::ServerChange;
+use sluice_store::tools::ReadTool;
 use sluice_store::{
-    ChangeFeed, Db, DbOptions, changes, grants, policies, servers, tools, workspaces,
+    ChangeFeed, Conn, Db, DbOptions, changes, grants, policies, servers, tools, workspaces,
 };
 use sluice_testkit::db::FreshUrl;
 use sluice_testkit::on_both;
 use uuid::Uuid;
 
-use crate::support::{later, now, read_tool, version, world};
+use crate::support::{later, now, read_tool, version, waits_or_is_done, world};
 
 /// Far more than the feed may take, so that a slow machine does not matter.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -139,6 +140,61 @@ on_both! {
         seen.sort_unstable();
         told.sort_unstable();
         assert_eq!(seen, told, "each once");
+    }
+
+    async fn a_later_number_is_never_seen_before_an_earlier_one(db: Db) {
+        let mut feed = ChangeFeed::open(&db).await.unwrap();
+        let (early, late) = (Uuid::now_v7(), Uuid::now_v7());
+        let mut first = db.begin().await.unwrap();
+        let workspace = WorkspaceId::new();
+        changes::append(&mut first.conn(), workspace, ChangeKind::Grant, early, now())
+            .await
+            .unwrap();
+        if let Conn::Postgres(conn) = first.conn() {
+            // As far as a commit goes before it is seen: the number is given.
+            sqlx::raw_sql("SET CONSTRAINTS ALL IMMEDIATE").execute(conn).await.unwrap();
+        }
+        let second = tokio::spawn({
+            let db = db.clone();
+            async move {
+                let mut tx = db.begin().await.unwrap();
+                changes::append(&mut tx.conn(), workspace, ChangeKind::Grant, late, now())
+                    .await
+                    .unwrap();
+                tx.commit().await.unwrap();
+            }
+        });
+        waits_or_is_done(&db, &second).await;
+        assert_eq!(feed.look().await.unwrap(), [], "the second waits for the first");
+        first.commit().await.unwrap();
+        second.await.unwrap();
+        let mut seen = next(&mut feed).await;
+        while seen.len() < 2 {
+            seen.extend(next(&mut feed).await);
+        }
+        assert_eq!(seen, [(ChangeKind::Grant, early), (ChangeKind::Grant, late)]);
+    }
+
+    async fn a_read_that_brings_nothing_new_is_no_change(db: Db) {
+        let mut tx = db.begin().await.unwrap();
+        let a = world(&mut tx.conn(), "a").await;
+        let read = [read_tool("t", "t")];
+        tools::replace_read(&mut tx.conn(), a.workspace, a.server, &read, now()).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut feed = ChangeFeed::open(&db).await.unwrap();
+        let reread = async |read: &[ReadTool]| {
+            let mut tx = db.begin().await.unwrap();
+            tools::replace_read(&mut tx.conn(), a.workspace, a.server, read, later(9))
+                .await
+                .unwrap();
+            tx.commit().await.unwrap();
+        };
+        reread(&read).await;
+        assert_eq!(feed.look().await.unwrap(), []);
+        // Another rating of the same definition bears on decisions.
+        reread(&[ReadTool { severity: sluice_domain::Severity::Critical, ..read[0].clone() }])
+            .await;
+        assert_eq!(next(&mut feed).await, [(ChangeKind::Tools, a.server.uuid())]);
     }
 
     async fn pruning_never_takes_a_number_back(db: Db) {

@@ -92,6 +92,66 @@ on_both! {
     }
 }
 
+on_both! {
+    async fn a_reading_transaction_cannot_write(db: Db) {
+        let mut tx = db.read().await.unwrap();
+        let made = sluice_store::users::create(
+            &mut tx.conn(),
+            "ann@example.test",
+            "",
+            None,
+            crate::support::now(),
+        )
+        .await;
+        assert!(matches!(made, Err(StoreError::Database(_))), "{made:?}");
+    }
+
+    async fn a_dropped_transaction_leaves_nothing(db: Db) {
+        let mut tx = db.begin().await.unwrap();
+        let now = crate::support::now();
+        sluice_store::users::create(&mut tx.conn(), "ann@example.test", "", None, now)
+            .await
+            .unwrap();
+        drop(tx);
+        let mut tx = db.begin().await.unwrap();
+        let found = sluice_store::users::find_by_email(&mut tx.conn(), "ann@example.test").await;
+        assert_eq!(found.unwrap(), None);
+    }
+
+    async fn a_busy_pool_is_unavailable_and_not_a_hang(url: FreshUrl) {
+        let options = DbOptions {
+            pool_size: 2,
+            acquire_timeout: std::time::Duration::from_millis(50),
+            ..DbOptions::default()
+        };
+        let db = Db::connect(&url.0, &options).await.unwrap();
+        db.migrate().await.unwrap();
+        let held = [db.read().await.unwrap(), db.read().await.unwrap()];
+        let error = db.read().await.unwrap_err();
+        assert!(error.is_unavailable(), "{error:?}");
+        drop(held);
+        db.ping().await.unwrap();
+    }
+
+    async fn the_database_knows_the_time(db: Db) {
+        let at = db.clock().await.unwrap();
+        let year = at.format("%Y").to_string().parse::<i32>().unwrap();
+        assert!((2024..2100).contains(&year), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_may_have_any_characters() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join("a b%41?#ü&=+");
+    std::fs::create_dir(&odd).unwrap();
+    let file = odd.join("sluice.db");
+    let db = Db::connect(&Db::address_of_file(&file), &DbOptions::default()).await.unwrap();
+    db.migrate().await.unwrap();
+    assert!(file.exists());
+    assert_eq!(db.file(), Some(file.as_path()));
+}
+
 #[tokio::test]
 async fn a_file_that_is_no_database_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,8 @@ use sluice_store::grants::{Grant, NewGrant};
 use sluice_store::policies::{NewVersion, Policy};
 use sluice_store::servers::{NewServer, Server};
 use sluice_store::tools::{ReadTool, fingerprint};
-use sluice_store::{Conn, grants, members, policies, servers, users, workspaces};
+use sluice_store::{Conn, Db, grants, members, policies, servers, users, workspaces};
+use tokio::task::JoinHandle;
 
 pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_796_000_000, 123_456_789).expect("a time")
@@ -212,5 +213,21 @@ pub(crate) fn approval<'a>(world: &World, digest: &'a str) -> NewApproval<'a> {
         self_allowed: true,
         hold_until: later(50),
         expires_at: later(1800),
+    }
+}
+
+/// Returns when `task`, which runs on the same database, waits for a lock, or is done. SQLite's
+/// writers wait outside of the database, where nobody can look.
+pub(crate) async fn waits_or_is_done<T>(db: &Db, task: &JoinHandle<T>) {
+    const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while !db.is_sqlite() && !task.is_finished() {
+        let mut tx = db.begin().await.expect("begins");
+        let Conn::Postgres(conn) = tx.conn() else { return };
+        let waiting: i64 = sqlx::query_scalar(WAITING).fetch_one(conn).await.expect("counts");
+        if waiting > 0 {
+            return;
+        }
+        tokio::task::yield_now().await;
     }
 }

@@ -155,6 +155,18 @@ on_both! {
         assert_eq!(states(conn, &a).await.len(), 2);
     }
 
+    async fn names_that_cannot_be_kept_are_left_out(db: Db) {
+        let mut tx = db.begin().await.unwrap();
+        let conn = &mut tx.conn();
+        let a = world(conn, "a").await;
+        let long = "x".repeat(tools::MAX_NAME_BYTES + 1);
+        let odd = [read_tool(&long, "x"), read_tool("a\0b", "x"), read_tool("\u{1F6B0} Ä", "a\0b")];
+        for _ in 0..2 {
+            assert_eq!(read(conn, &a, &odd).await.ignored, 2);
+            is(&states(conn, &a).await, &[("\u{1F6B0} Ä", ToolState::Current)]);
+        }
+    }
+
     async fn a_server_that_is_not_there_has_no_tools(db: Db) {
         let mut tx = db.begin().await.unwrap();
         let conn = &mut tx.conn();
