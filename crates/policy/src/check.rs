@@ -70,12 +70,14 @@ fn tree<'t>(text: &'t str, problems: &mut Problems<'_>) -> Option<Tree<'t>> {
 
 fn read_tree(tree: &Tree<'_>, problems: &mut Problems<'_>) -> Document {
     for twice in &tree.duplicates {
-        let words = format!("the key `{}` is here a second time", twice.key);
+        let line = problems.line_of(twice.first_at);
+        let words =
+            format!("the key `{}` is here a second time; it is first in line {line}", twice.key);
         let pointer = twice.pointer.clone();
         problems.add(ProblemSeverity::Error, "duplicate_key", twice.at, pointer, words, None);
     }
     shape::check(&DOCUMENT, &tree.root, problems);
     let document = read::document(&tree.root, problems);
-    lint::counters(&document, &tree.root, problems);
+    lint::windows(&tree.root, problems);
     document
 }

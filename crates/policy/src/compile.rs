@@ -156,6 +156,22 @@ impl CompiledPolicy {
         Some((name, entry))
     }
 
+    /// All that bears on a tool as one text: equal texts mean equal rules, whatever else changed.
+    pub fn rules_text(&self, tool: &str) -> String {
+        let default = match self.document.default {
+            DefaultAction::Allow => "allow",
+            DefaultAction::Deny => "deny",
+        };
+        let rules = serde_json::json!({
+            "mode": if self.mode() == Mode::Observe { "observe" } else { "enforce" },
+            "default": default,
+            "hidden": self.hides(tool),
+            "all_tools": self.document.all_tools,
+            "tool": self.entry(tool).map(|(_, entry)| entry),
+        });
+        rules.to_string()
+    }
+
     /// The limits that calls of a tool are held to, each with its pointer.
     pub fn limits_of(&self, tool: &str) -> Vec<(&str, &Limit)> {
         let own = self.entry_index(tool).and_then(|index| self.rules(index));
@@ -203,7 +219,9 @@ impl Builder<'_> {
             Form::Must => {
                 rule.conditions.iter().map(|c| phrase::clause(c, form, &may_show)).collect()
             }
-            Form::Is => phrase::clauses(&rule.conditions, form, &may_show).into_iter().collect(),
+            Form::Is | Form::Holds => {
+                phrase::clauses(&rule.conditions, form, &may_show).into_iter().collect()
+            }
         };
         let place = format!("{pointer}/conditions");
         let root = Place::ROOT;

@@ -1,7 +1,11 @@
 //! A policy document in its long form, as read. Every part has a place in the
 //! normalised text; rule ids are JSON Pointers into that.
 
+use std::fmt;
+
 use regex::Regex;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sluice_domain::{Amount, OnUnavailable, Reset, Role, Scope, Window};
 
@@ -42,7 +46,7 @@ pub struct Document {
 }
 
 /// The rules of one name or pattern, or of all tools.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ToolEntry {
     pub require: Vec<Rule>,
     pub deny_if: Vec<Rule>,
@@ -52,7 +56,7 @@ pub struct ToolEntry {
 }
 
 /// Conditions that are AND-ed.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Rule {
     pub name: Option<String>,
     pub conditions: Vec<Condition>,
@@ -71,12 +75,13 @@ pub enum Condition {
 }
 
 /// `path op value`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
     pub path: Path,
     pub op: Op,
     pub value: Value,
     /// The compiled `value` of `regex`.
+    #[serde(skip)]
     pub(crate) regex: Option<Regex>,
 }
 
@@ -87,7 +92,7 @@ impl PartialEq for Comparison {
 }
 
 /// How much of something may happen in a window.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Limit {
     pub counter: String,
     pub window: Window,
@@ -100,7 +105,7 @@ pub struct Limit {
 }
 
 /// How approvals go. What is `None` is taken from `all_tools`, then from the defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Approval {
     /// Seconds that the call is held open.
     pub hold: Option<u32>,
@@ -109,6 +114,7 @@ pub struct Approval {
     pub approvers: Option<Vec<Approver>>,
     pub quorum: Option<u8>,
     /// Whether the member who made the grant may decide.
+    #[serde(rename = "self")]
     pub self_allowed: Option<bool>,
 }
 
@@ -129,5 +135,36 @@ impl ToolEntry {
     /// Rules of all three kinds.
     pub fn rule_count(&self) -> usize {
         self.require.len() + self.deny_if.len() + self.approve_if.len()
+    }
+}
+
+impl Serialize for Condition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = match self {
+            Self::Compare(comparison) => return comparison.serialize(serializer),
+            Self::Any(_) | Self::Not(_) => serializer.serialize_map(Some(1))?,
+        };
+        match self {
+            Self::Any(inner) => map.serialize_entry("any", inner)?,
+            Self::Not(inner) => map.serialize_entry("not", inner)?,
+            Self::Compare(_) => {}
+        }
+        map.end()
+    }
+}
+
+impl fmt::Display for Approver {
+    /// As in a document.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Role(role) => write!(f, "role:{role}"),
+            Self::Member(address) => write!(f, "member:{address}"),
+        }
+    }
+}
+
+impl Serialize for Approver {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

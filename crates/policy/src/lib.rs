@@ -6,11 +6,14 @@
 mod approval;
 mod arguments;
 mod call;
+mod cases;
 mod check;
 mod compile;
 mod decide;
 mod decision;
+mod diff;
 mod document;
+pub mod edit;
 mod evaluate;
 mod extract;
 mod item;
@@ -27,12 +30,18 @@ mod phrase;
 mod problem;
 mod read;
 pub mod recorded;
+mod sentences;
 mod shape;
 mod short_forms;
+mod simulate;
 mod suggest;
 
 pub use arguments::{Arguments, ArgumentsError};
 pub use call::{CallInput, Settings, ToolFacts};
+pub use cases::{
+    CallContext, CallFile, Case, CaseOutcome, CaseResult, CasesFile, CasesReport, Expect,
+    ExpectWhole, FileError, GrantContext, SessionContext, ToolContext, run_tests,
+};
 pub use check::{Checked, KnownTool, check};
 pub use compile::{CompiledPolicy, compile};
 pub use decide::decide_without_policy;
@@ -40,6 +49,7 @@ pub use decision::{
     ApprovalPlan, ConditionInfo, ConditionTrace, Decision, Found, StepKind, StepResult, TraceStep,
     Truth, ValueKind, Verdict,
 };
+pub use diff::{Change, ChangeKind, diff};
 pub use document::{
     Approval, Approver, Comparison, Condition, DefaultAction, Document, Limit, Mode, Rule,
     ToolEntry,
@@ -48,5 +58,10 @@ pub use op::Op;
 pub use path::{Context, Path, Segment};
 pub use phrase::limit_message;
 pub use problem::{Problem, ProblemSeverity};
+pub use sentences::{RuleSentence, sentences};
 pub use shape::json_schema;
 pub use short_forms::rate_counter;
+pub use simulate::{
+    ChangedCall, Comparison as SimulationComparison, RecordedCall, SimulatedCall, SimulatedOutcome,
+    Simulation, Tally, compare, simulate,
+};

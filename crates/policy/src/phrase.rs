@@ -14,6 +14,8 @@ pub(crate) enum Form {
     Must,
     /// "`args.amount` is more than 100", over any element.
     Is,
+    /// "`args.amount` is at most 100", over every element.
+    Holds,
 }
 
 /// Says which values may be shown to an agent.
@@ -28,7 +30,7 @@ pub(crate) fn clause(condition: &Condition, form: Form, may_show: MayShow<'_>) -
         Condition::Compare(comparison) => {
             let every = match (comparison.path.has_each(), form) {
                 (false, _) => "",
-                (true, Form::Must) => "every ",
+                (true, Form::Must | Form::Holds) => "every ",
                 (true, Form::Is) => "any ",
             };
             let what = predicate(comparison, form, true, may_show(comparison));
@@ -40,14 +42,18 @@ pub(crate) fn clause(condition: &Condition, form: Form, may_show: MayShow<'_>) -
             .collect::<Vec<_>>()
             .join(" or "),
         Condition::Not(inner) => match &**inner {
-            Condition::Compare(comparison) => {
-                let every = match (comparison.path.has_each(), form) {
-                    (false, _) => "",
-                    (true, Form::Must) => "no ",
-                    (true, Form::Is) => "not every ",
+            Condition::Compare(comparison) if comparison.path.has_each() => {
+                let none = match form {
+                    Form::Must => "it must hold that no",
+                    Form::Holds => "no",
+                    Form::Is => "not every",
                 };
-                let what = predicate(comparison, form, every != "", may_show(comparison));
-                format!("{every}`{}` {what}", comparison.path)
+                let what = predicate(comparison, Form::Is, true, may_show(comparison));
+                format!("{none} `{}` {what}", comparison.path)
+            }
+            Condition::Compare(comparison) => {
+                let what = predicate(comparison, form, false, may_show(comparison));
+                format!("`{}` {what}", comparison.path)
             }
             other => format!("it is not so that {}", clause(other, Form::Is, may_show)),
         },
@@ -80,12 +86,12 @@ fn predicate(comparison: &Comparison, form: Form, positive: bool, show: bool) ->
     let (be, not) = match (form, positive) {
         (Form::Must, true) => ("must be", ""),
         (Form::Must, false) => ("must not be", "must not "),
-        (Form::Is, true) => ("is", ""),
-        (Form::Is, false) => ("is not", "does not "),
+        (Form::Is | Form::Holds, true) => ("is", ""),
+        (Form::Is | Form::Holds, false) => ("is not", "does not "),
     };
     let verb = |must: &str, is: &str| match (form, positive) {
         (Form::Must, true) => format!("must {must}"),
-        (Form::Is, true) => is.to_owned(),
+        (Form::Is | Form::Holds, true) => is.to_owned(),
         _ => format!("{not}{must}"),
     };
     let flipped =
@@ -157,7 +163,7 @@ pub(crate) fn quota(
     format!("{what} {}", per(window, reset))
 }
 
-fn per(window: Window, reset: Reset) -> String {
+pub(crate) fn per(window: Window, reset: Reset) -> String {
     let span = match window {
         Window::Second => "a second".to_owned(),
         Window::Minute => "a minute".to_owned(),

@@ -85,6 +85,11 @@ impl<'a> Problems<'a> {
         }
     }
 
+    /// The line of a byte, for messages.
+    pub(crate) fn line_of(&self, at: usize) -> u32 {
+        self.lines.locate(at).0
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.list.iter().any(|problem| problem.severity == ProblemSeverity::Error)
     }

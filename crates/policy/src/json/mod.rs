@@ -10,5 +10,5 @@ mod write;
 pub(crate) use lexer::{Lexer, MAX_DEPTH, SyntaxError, Text};
 pub(crate) use place::{Lines, Place, escape_pointer};
 pub(crate) use strict::check_strict;
-pub(crate) use tree::{Kind, Node, Tree, parse};
+pub(crate) use tree::{Kind, Member, Node, Tree, parse};
 pub(crate) use write::{quote, to_value};

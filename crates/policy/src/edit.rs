@@ -1,0 +1,277 @@
+//! Merges a piece of a policy into a document's text and leaves everything
+//! else as it stands: order, digits, spacing, descriptions.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::check::check;
+use crate::document::DefaultAction;
+use crate::item::canonical;
+use crate::json::{Kind, Node, parse, quote};
+use crate::problem::Problem;
+use crate::short_forms::expand;
+
+/// Why a piece cannot be merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The document has errors of its own.
+    #[error("the document has errors")]
+    Document(Vec<Problem>),
+    /// The piece is not made of `hide`, `all_tools` and `tools`.
+    #[error("the piece to apply is not of `hide`, `all_tools` and `tools`: {0}")]
+    Fragment(String),
+    /// Together they would not be a valid document.
+    #[error("the rule does not fit the document")]
+    Conflict(Vec<Problem>),
+}
+
+/// Lists of an entry that a piece may add to.
+const LISTS: [&str; 4] = ["require", "deny_if", "approve_if", "limits"];
+
+/// Adds what `fragment` has and the document lacks. Doing it twice changes nothing more. A limit
+/// whose counter, window and scope the tool already has is left as the document has it.
+pub fn apply_rule(document_text: &str, fragment: &Value) -> Result<String, EditError> {
+    let before = check(document_text, None);
+    if !before.ok {
+        return Err(EditError::Document(before.problems));
+    }
+    let mut text = Edited { text: document_text.to_owned() };
+    let parts = fragment.as_object().ok_or_else(|| EditError::Fragment("an object".to_owned()))?;
+    for (key, value) in parts {
+        match (key.as_str(), value) {
+            ("hide", Value::Array(names)) => {
+                names.iter().for_each(|name| {
+                    text.add_item(&[], "hide", name, &|old| old == canonical(&name.to_string()))
+                });
+            }
+            ("all_tools", Value::Object(entry)) => text.add_entry(&[], "all_tools", entry),
+            ("tools", Value::Object(tools)) => {
+                for (tool, entry) in tools {
+                    let entry =
+                        entry.as_object().ok_or_else(|| EditError::Fragment(tool.clone()))?;
+                    text.add_entry(&["tools"], tool, entry);
+                }
+            }
+            _ => return Err(EditError::Fragment(key.clone())),
+        }
+    }
+    let after = check(&text.text, None);
+    if !after.ok {
+        return Err(EditError::Conflict(after.problems));
+    }
+    Ok(text.text)
+}
+
+/// Sets `default` and leaves everything else as it stands.
+pub fn set_default(document_text: &str, action: DefaultAction) -> Result<String, EditError> {
+    let before = check(document_text, None);
+    let place = parse(document_text)
+        .ok()
+        .and_then(|tree| tree.root.get("default").map(|node| node.start..node.end));
+    let (true, Some(place)) = (before.ok, place) else {
+        return Err(EditError::Document(before.problems));
+    };
+    let word = match action {
+        DefaultAction::Allow => "\"allow\"",
+        DefaultAction::Deny => "\"deny\"",
+    };
+    let mut text = document_text.to_owned();
+    text.replace_range(place, word);
+    Ok(text)
+}
+
+struct Edited {
+    text: String,
+}
+
+impl Edited {
+    /// Adds `key` with the entry's rules to the object at `path`, or the rules to the entry there.
+    fn add_entry(&mut self, path: &[&str], key: &str, entry: &Map<String, Value>) {
+        let mut place = path.to_vec();
+        place.push(key);
+        if !self.has(&place) {
+            return self.add_member(path, key, &Value::Object(entry.clone()));
+        }
+        for (name, value) in entry {
+            if let (true, Value::Array(items)) = (LISTS.contains(&name.as_str()), value) {
+                for item in items {
+                    self.add_rule(&place, key, name, item);
+                }
+            } else {
+                let mut inner = place.clone();
+                inner.push(name);
+                if !self.has(&inner) {
+                    self.add_member(&place, name, value);
+                }
+            }
+        }
+    }
+
+    /// A rule or a limit, unless the entry has it in its long or short form.
+    fn add_rule(&mut self, place: &[&str], tool: &str, list: &str, item: &Value) {
+        if self.short_form_has(place, tool, list, item) {
+            return;
+        }
+        let identity = identity(list, &item.to_string());
+        self.add_item(place, list, item, &|old| identity_of(list, old) == identity);
+    }
+
+    fn short_form_has(&self, place: &[&str], tool: &str, list: &str, item: &Value) -> bool {
+        let Ok(tree) = parse(&self.text) else { return false };
+        let Some(entry) = find(&tree.root, place) else { return false };
+        let short = expand(tool, entry).entry;
+        let same_limit = short.limits.iter().any(|limit| {
+            let text = |key: &str| item.get(key).and_then(Value::as_str);
+            text("counter") == Some(&limit.counter)
+                && text("window") == Some(&limit.window.to_string())
+                && text("scope").unwrap_or("grant") == limit.scope.as_str()
+        });
+        let bare = |value: &Value| {
+            value.get("conditions").and_then(Value::as_array).is_some_and(Vec::is_empty)
+        };
+        match list {
+            "limits" => same_limit,
+            "approve_if" => !short.approve_if.is_empty() && bare(item),
+            "deny_if" => !short.deny_if.is_empty() && bare(item),
+            _ => false,
+        }
+    }
+
+    fn has(&self, path: &[&str]) -> bool {
+        parse(&self.text).is_ok_and(|tree| find(&tree.root, path).is_some())
+    }
+
+    /// Appends to the list `key` of the object at `path`, unless `same` knows an element; makes the list if it is not there.
+    fn add_item(&mut self, path: &[&str], key: &str, item: &Value, same: &dyn Fn(&str) -> bool) {
+        let mut place = path.to_vec();
+        place.push(key);
+        if !self.has(&place) {
+            return self.add_member(path, key, &Value::Array(vec![item.clone()]));
+        }
+        let edit = {
+            let Ok(tree) = parse(&self.text) else { return };
+            let Some(list) = find(&tree.root, &place) else { return };
+            let texts = list.items().iter().map(|old| &self.text[old.start..old.end]);
+            if texts.map(canonical).any(|old| same(&old)) {
+                return;
+            }
+            let last = list.items().last().map(|old| old.end);
+            let first = list.items().first().map(|old| old.start);
+            self.insertion(list, first, last, |indent| self.layout(item, indent))
+        };
+        self.text.replace_range(edit.0, &edit.1);
+    }
+
+    fn add_member(&mut self, path: &[&str], key: &str, value: &Value) {
+        if !path.is_empty() && !self.has(path) {
+            let (name, parent) = (path[path.len() - 1], &path[..path.len() - 1]);
+            self.add_member(parent, name, &Value::Object(Map::new()));
+        }
+        let edit = {
+            let Ok(tree) = parse(&self.text) else { return };
+            let Some(object) = find(&tree.root, path) else { return };
+            let first = object.members().first().map(|member| member.key_at);
+            let last = object.members().last().map(|member| member.value.end);
+            self.insertion(object, first, last, |indent| {
+                format!("{}: {}", quote(key), self.layout(value, indent))
+            })
+        };
+        self.text.replace_range(edit.0, &edit.1);
+    }
+
+    /// Where and what to insert at the end of a list or object, in the style of its other parts.
+    fn insertion(
+        &self,
+        parent: &Node<'_>,
+        first: Option<usize>,
+        last: Option<usize>,
+        write: impl Fn(&str) -> String,
+    ) -> (Range<usize>, String) {
+        let outer = self.indent_of(parent.start);
+        match (first, last) {
+            (Some(first), Some(last)) if self.text[parent.start..first].contains('\n') => {
+                let indent = self.indent_of(first);
+                (last..last, format!(",\n{indent}{}", write(&indent)))
+            }
+            (Some(_), Some(last)) => (last..last, format!(", {}", write(&outer))),
+            _ if self.text.contains('\n') => {
+                let indent = format!("{outer}{}", self.unit());
+                let inside = format!("\n{indent}{}\n{outer}", write(&indent));
+                (parent.start + 1..parent.end - 1, inside)
+            }
+            _ => (parent.start + 1..parent.end - 1, write(&outer)),
+        }
+    }
+
+    /// The blanks at the start of the line of a byte.
+    fn indent_of(&self, at: usize) -> String {
+        let start = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        self.text[start..].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+    }
+
+    /// One step of indentation, as the document has it.
+    fn unit(&self) -> String {
+        let lines = self.text.lines().skip(1);
+        let mut blanks = lines
+            .map(|line| line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect::<String>());
+        blanks.find(|blank| !blank.is_empty()).unwrap_or_else(|| "  ".to_owned())
+    }
+
+    /// JSON on one line where it is short, else indented.
+    fn layout(&self, value: &Value, indent: &str) -> String {
+        let flat = flat(value);
+        if flat.len() + indent.len() <= LINE || !self.text.contains('\n') {
+            return flat;
+        }
+        let inner = format!("{indent}{}", self.unit());
+        let parts: Vec<String> = match value {
+            Value::Array(items) => items.iter().map(|item| self.layout(item, &inner)).collect(),
+            Value::Object(pairs) => pairs
+                .iter()
+                .map(|(key, item)| format!("{}: {}", quote(key), self.layout(item, &inner)))
+                .collect(),
+            _ => return flat,
+        };
+        let (open, close) = if value.is_array() { ('[', ']') } else { ('{', '}') };
+        let body = parts.join(&format!(",\n{inner}"));
+        format!("{open}\n{inner}{body}\n{indent}{close}")
+    }
+}
+
+/// Characters of a line before it is broken.
+const LINE: usize = 96;
+
+fn flat(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(flat).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(pairs) => {
+            let pairs = pairs.iter().map(|(key, item)| format!("{}: {}", quote(key), flat(item)));
+            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn find<'n, 'a>(root: &'n Node<'a>, path: &[&str]) -> Option<&'n Node<'a>> {
+    path.iter().try_fold(root, |node, key| node.get(key))
+}
+
+/// What makes two elements of a list the same.
+fn identity(list: &str, raw: &str) -> String {
+    identity_of(list, &canonical(raw))
+}
+
+fn identity_of(list: &str, raw: &str) -> String {
+    if list != "limits" {
+        return raw.to_owned();
+    }
+    let Ok(tree) = parse(raw) else { return raw.to_owned() };
+    let text = |key: &str, default: &str| match tree.root.get(key).map(|node| &node.kind) {
+        Some(Kind::Text(text)) => text.to_string(),
+        _ => default.to_owned(),
+    };
+    format!("{}\n{}\n{}", text("counter", ""), text("window", ""), text("scope", "grant"))
+}
