@@ -3,9 +3,11 @@
 
 mod decide;
 mod run;
+mod sweep;
 
 pub use decide::{Decision, Verdict, decide, decisions};
 pub use run::{Taken, finish, give_up, mark_unknown, put_back, take_for_run};
+pub use sweep::{Closed, expire_due, prune, wipe_arguments};
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{
@@ -325,61 +327,4 @@ async fn unlink_due(
         now
     )?;
     Ok(())
-}
-
-record! {
-    /// An approval that was just closed, not by a person.
-    pub struct Closed {
-        pub workspace_id: WorkspaceId,
-        pub id: ApprovalId,
-        pub status: ApprovalStatus,
-        /// To be given back by the caller, if the status is `expired`.
-        pub reservation: Option<ReservationId>,
-        pub demands: Option<String>,
-    }
-}
-
-/// Closes what nobody decided, or nobody came for, in time, in any workspace, `limit` at most, and
-/// says what; each is a change in the feed. Of several callers at once each row comes to one.
-pub async fn expire_due(
-    conn: &mut Conn<'_>,
-    now: DateTime<Utc>,
-    limit: i64,
-) -> Result<Vec<Closed>, StoreError> {
-    // SQLite has one writer anyway.
-    let sql = match conn {
-        Conn::Postgres(_) => {
-            "UPDATE approvals SET live = FALSE, status = 'expired'
-             WHERE status IN ('pending', 'approved') AND expires_at <= $1
-               AND id IN (SELECT id FROM approvals
-                          WHERE status IN ('pending', 'approved') AND expires_at <= $1
-                          ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-             RETURNING workspace_id, id, status, reservation, demands"
-        }
-        Conn::Sqlite(_) => {
-            "UPDATE approvals SET live = FALSE, status = 'expired'
-             WHERE status IN ('pending', 'approved') AND expires_at <= $1
-               AND id IN (SELECT id FROM approvals
-                          WHERE status IN ('pending', 'approved') AND expires_at <= $1
-                          ORDER BY expires_at LIMIT $2)
-             RETURNING workspace_id, id, status, reservation, demands"
-        }
-    };
-    let due = fetch_all!(conn, Closed, sql, now, limit)?;
-    for approval in &due {
-        let id = approval.id.uuid();
-        changes::append(conn, approval.workspace_id, ChangeKind::Approval, id, now).await?;
-    }
-    Ok(due)
-}
-
-/// Wipes the arguments of approvals that were closed before `before`; says of how many.
-pub async fn wipe_arguments(conn: &mut Conn<'_>, before: DateTime<Utc>) -> Result<u64, StoreError> {
-    Ok(execute!(
-        conn,
-        "UPDATE approvals SET sealed_arguments = NULL
-         WHERE sealed_arguments IS NOT NULL AND NOT live
-           AND COALESCE(finished_at, decided_at, expires_at) < $1",
-        before
-    )?)
 }

@@ -193,8 +193,19 @@ async fn postgres(url: &str, options: &DbOptions) -> Result<Pools, StoreError> {
         .acquire_timeout(options.acquire_timeout)
         .after_connect(|conn, _| Box::pin(async move { conn.execute(SESSION).await.map(drop) }))
         .connect_with(connect)
-        .await?;
+        .await
+        .map_err(refused)?;
     Ok(Pools::Postgres(pool))
+}
+
+/// A wrong password, an unknown user or database: the address is at fault, and the server says how.
+fn refused(error: sqlx::Error) -> StoreError {
+    match error.as_database_error() {
+        Some(db) if db.code().is_some_and(|code| code.starts_with("28") || code == "3D000") => {
+            StoreError::Address(db.message().to_owned())
+        }
+        _ => error.into(),
+    }
 }
 
 async fn sqlite(url: &str, options: &DbOptions) -> Result<Pools, StoreError> {

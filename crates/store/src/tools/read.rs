@@ -205,3 +205,36 @@ async fn remove(conn: &mut Conn<'_>, old: &Tool, now: DateTime<Utc>) -> Result<(
     execute!(conn, sql, workspace, id, now)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(hash: &str, hold: bool) -> ReadTool {
+        let definition = serde_json::from_str(r#"{"name":"t"}"#).expect("a definition");
+        ReadTool {
+            definition,
+            hash: hash.to_owned(),
+            category: Category::Read,
+            severity: Severity::Low,
+            rating: serde_json::Value::Null,
+            findings: serde_json::Value::Null,
+            hold,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn only_what_was_reviewed_is_current(
+            reviewed in proptest::option::of("[ab]"), now in "[ab]", hold: bool, first: bool,
+        ) {
+            let (state, pin) = state(reviewed.as_deref(), &read(&now, hold), first);
+            let was_reviewed = reviewed.as_deref() == Some(now.as_str());
+            prop_assert_eq!(state == ToolState::Current, was_reviewed || pin);
+            prop_assert_eq!(pin, first && !hold && reviewed.is_none());
+            prop_assert_eq!(state == ToolState::Held, hold && !was_reviewed);
+        }
+    }
+}

@@ -141,6 +141,17 @@ on_both! {
 }
 
 #[tokio::test]
+async fn a_postgres_address_at_fault_is_told_in_the_servers_words() {
+    let fresh = sluice_testkit::db::FreshDatabase::postgres().await;
+    let url = fresh.url().replace("sluice_test_", "no_such_database_");
+    let error = Db::connect(&url, &DbOptions::default()).await.unwrap_err();
+    let words = error.to_string();
+    assert!(matches!(error, StoreError::Address(_)), "{error:?}");
+    assert!(words.contains("no_such_database_") && words.contains("does not exist"), "{words}");
+    fresh.remove().await;
+}
+
+#[tokio::test]
 async fn a_path_may_have_any_characters() {
     let folder = tempfile::tempdir().unwrap();
     let odd = folder.path().join("a b%41?#ü&=+");

@@ -176,4 +176,25 @@ on_both! {
         let kept = approvals::find(conn, a.workspace, open).await.unwrap().unwrap();
         assert!(kept.sealed_arguments.is_some());
     }
+
+    async fn closed_approvals_are_forgotten_and_open_ones_are_not(db: Db) {
+        let a = begin_with_world(&db).await;
+        let open = park(&db, &a, &approval(&a, "o")).await.id;
+        let closed = park(&db, &a, &approval(&a, "c")).await.id;
+        let mut tx = db.begin().await.unwrap();
+        let conn = &mut tx.conn();
+        decide(conn, &a, closed, by(a.user, false)).await;
+        assert_eq!(
+            approvals::prune(conn, later(9), 9).await.unwrap(),
+            0,
+            "still stands in the way"
+        );
+        approvals::create_or_join(conn, a.workspace, approval(&a, "x"), 9, later(1800))
+            .await
+            .unwrap();
+        assert_eq!(approvals::prune(conn, later(9), 9).await.unwrap(), 1);
+        assert_eq!(approvals::find(conn, a.workspace, closed).await.unwrap(), None);
+        assert_eq!(approvals::decisions(conn, a.workspace, closed).await.unwrap(), []);
+        assert!(approvals::find(conn, a.workspace, open).await.unwrap().is_some());
+    }
 }

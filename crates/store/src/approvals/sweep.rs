@@ -1,0 +1,83 @@
+//! What time does to approvals: they expire, lose their arguments, and are forgotten. For the
+//! operator's jobs, so over all workspaces.
+
+use chrono::{DateTime, Utc};
+use sluice_domain::{ApprovalId, ApprovalStatus, ChangeKind, ReservationId, WorkspaceId};
+
+use crate::column::record;
+use crate::conn::{execute, fetch_all};
+use crate::text::rows;
+use crate::{Conn, StoreError, changes};
+
+record! {
+    /// An approval that was just closed, not by a person.
+    pub struct Closed {
+        pub workspace_id: WorkspaceId,
+        pub id: ApprovalId,
+        pub status: ApprovalStatus,
+        /// To be given back by the caller, if the status is `expired`.
+        pub reservation: Option<ReservationId>,
+        pub demands: Option<String>,
+    }
+}
+
+/// Closes what nobody decided, or nobody came for, in time, in any workspace, `limit` at most, and
+/// says what; each is a change in the feed. Of several callers at once each row comes to one.
+pub async fn expire_due(
+    conn: &mut Conn<'_>,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Closed>, StoreError> {
+    // SQLite has one writer anyway.
+    let sql = match conn {
+        Conn::Postgres(_) => {
+            "UPDATE approvals SET live = FALSE, status = 'expired'
+             WHERE status IN ('pending', 'approved') AND expires_at <= $1
+               AND id IN (SELECT id FROM approvals
+                          WHERE status IN ('pending', 'approved') AND expires_at <= $1
+                          ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+             RETURNING workspace_id, id, status, reservation, demands"
+        }
+        Conn::Sqlite(_) => {
+            "UPDATE approvals SET live = FALSE, status = 'expired'
+             WHERE status IN ('pending', 'approved') AND expires_at <= $1
+               AND id IN (SELECT id FROM approvals
+                          WHERE status IN ('pending', 'approved') AND expires_at <= $1
+                          ORDER BY expires_at LIMIT $2)
+             RETURNING workspace_id, id, status, reservation, demands"
+        }
+    };
+    let due = fetch_all!(conn, Closed, sql, now, limit)?;
+    for approval in &due {
+        let id = approval.id.uuid();
+        changes::append(conn, approval.workspace_id, ChangeKind::Approval, id, now).await?;
+    }
+    Ok(due)
+}
+
+/// Wipes the arguments of approvals that were closed before `before`; says of how many.
+pub async fn wipe_arguments(conn: &mut Conn<'_>, before: DateTime<Utc>) -> Result<u64, StoreError> {
+    Ok(execute!(
+        conn,
+        "UPDATE approvals SET sealed_arguments = NULL
+         WHERE sealed_arguments IS NOT NULL AND NOT live
+           AND COALESCE(finished_at, decided_at, expires_at) < $1",
+        before
+    )?)
+}
+
+/// Forgets approvals that were made before `before` and are closed, `limit` at most; says how many.
+pub async fn prune(
+    conn: &mut Conn<'_>,
+    before: DateTime<Utc>,
+    limit: i64,
+) -> Result<u64, StoreError> {
+    Ok(execute!(
+        conn,
+        "DELETE FROM approvals WHERE id IN
+             (SELECT id FROM approvals WHERE created_at < $1 AND NOT live
+              AND status IN ('denied', 'expired', 'used', 'unknown') LIMIT $2)",
+        before,
+        rows(limit)
+    )?)
+}
