@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 use sluice_domain::{Category, ToolDefinition};
+use sluice_risk::Rating;
 
 /// The figures that CI holds; each a little below what is reached today.
 const FLOORS: &[(&str, f64)] = &[
     ("read-only accuracy", 0.96),
-    ("read-only accuracy, mean of vendors", 0.90),
+    ("read-only accuracy, leave one vendor out", 0.94),
     ("five categories accuracy", 0.90),
     ("poison precision", 0.98),
     ("poison recall", 0.45),
@@ -30,16 +31,21 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
             "--dir" => dir = PathBuf::from(rest.next().context("--dir needs a path")?),
             "--check" => check = true,
             "--misses" => misses = true,
-            other => bail!("unknown argument `{other}`; usage: risk-report [--dir PATH] [--check] [--misses]"),
+            other => bail!(
+                "unknown argument `{other}`; usage: risk-report [--dir PATH] [--check] [--misses]"
+            ),
         }
     }
     if !dir.is_dir() {
         say("risk-report: no labelled tools at ../shared/risk/dev (or --dir); nothing measured");
         return Ok(());
     }
+    let (annotated, catalogue) =
+        (lines(&dir, "annotated.jsonl")?, lines(&dir, "policylayer.jsonl")?);
+    let spoken = Spoken::of(annotated.iter().chain(&catalogue));
     let mut figures = BTreeMap::new();
-    read_only(&lines(&dir, "annotated.jsonl")?, misses, &mut figures);
-    categories(&lines(&dir, "policylayer.jsonl")?, misses, &mut figures);
+    read_only(&annotated, &spoken, misses, &mut figures);
+    categories(&catalogue, &spoken, misses, &mut figures);
     poison(&lines(&dir, "poison.jsonl")?, misses, &mut figures);
     if check { hold(&figures) } else { Ok(()) }
 }
@@ -51,7 +57,8 @@ fn say(line: impl AsRef<str>) {
 
 fn lines(dir: &Path, file: &str) -> anyhow::Result<Vec<Value>> {
     let path = dir.join(file);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     text.lines()
         .filter(|line| !line.trim().is_empty())
         .map(|line| serde_json::from_str(line).with_context(|| format!("a line of {file}")))
@@ -99,20 +106,80 @@ impl std::fmt::Display for Tally {
     }
 }
 
+/// Which vendors use a word in names and at the head of descriptions.
+///
+/// The rules have no fitted parameters, so leaving a vendor out means: a word that no other vendor of the
+/// set uses counts as one we would not have known, and the tool as not recognised.
+struct Spoken<'a>(BTreeMap<String, BTreeSet<&'a str>>);
+
+impl<'a> Spoken<'a> {
+    fn of(rows: impl Iterator<Item = &'a Value>) -> Self {
+        let mut words: BTreeMap<String, BTreeSet<&'a str>> = BTreeMap::new();
+        for row in rows {
+            let head = text(row, "description").split_whitespace().take(25);
+            let name =
+                if text(row, "name").is_empty() { text(row, "tool") } else { text(row, "name") };
+            for word in std::iter::once(name).chain(head).flat_map(parts) {
+                words.entry(word).or_default().insert(text(row, "server"));
+            }
+        }
+        Self(words)
+    }
+
+    /// Some deciding word is used by another vendor, or parameters decided.
+    fn known_without(&self, vendor: &str, rating: &Rating) -> bool {
+        rating.reasons.iter().any(|reason| {
+            reason.place.starts_with("args")
+                || parts(&reason.quote).any(|word| {
+                    self.0.get(&word).is_some_and(|vendors| vendors.iter().any(|it| *it != vendor))
+                })
+        })
+    }
+}
+
+/// Lower-case words, split at humps and at whatever is not a letter.
+fn parts(text: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut small = false;
+    for c in text.chars() {
+        if !c.is_alphabetic() || small && c.is_uppercase() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphabetic()) {
+            word.extend(c.to_lowercase());
+        }
+        small = c.is_lowercase();
+    }
+    words.into_iter().filter(|word| !word.is_empty())
+}
+
 /// Vendors' own `readOnlyHint`, which the classifier does not get to see.
-fn read_only(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, f64>) {
+fn read_only(
+    rows: &[Value],
+    spoken: &Spoken<'_>,
+    misses: bool,
+    figures: &mut BTreeMap<&'static str, f64>,
+) {
     let mut all = Tally::default();
-    let mut dangerous = Tally::default();
+    let (mut dangerous, mut left_out, mut with_hints) =
+        (Tally::default(), Tally::default(), Tally::default());
     let mut vendors: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut matrix = [[0_u32; 2]; 2];
     for row in rows {
-        let blanket = row.get("server_flags").and_then(Value::as_array).is_some_and(|flags| {
-            flags.iter().any(|flag| flag == "blanket_annotations")
-        });
-        let Some(label) = row.get("label_read_only").and_then(Value::as_bool).filter(|_| !blanket) else { continue };
+        let blanket = row
+            .get("server_flags")
+            .and_then(Value::as_array)
+            .is_some_and(|flags| flags.iter().any(|flag| flag == "blanket_annotations"));
+        let Some(label) = row.get("label_read_only").and_then(Value::as_bool).filter(|_| !blanket)
+        else {
+            continue;
+        };
         let rating = sluice_risk::classify(&definition(row, "name", false));
         let reads = rating.category == Category::Read;
         all.add(reads == label);
+        left_out.add((reads && spoken.known_without(text(row, "server"), &rating)) == label);
+        let hinted = sluice_risk::classify(&definition(row, "name", true));
+        with_hints.add((hinted.category == Category::Read) == label);
         vendors.entry(text(row, "server")).or_default().add(reads == label);
         matrix[usize::from(!label)][usize::from(!reads)] += 1;
         if !label {
@@ -122,16 +189,23 @@ fn read_only(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, 
             miss(row, "name", if label { "read-only" } else { "not read-only" }, &rating);
         }
     }
-    let mean = vendors.values().map(|it| it.share()).sum::<f64>() / f64::from(u32::try_from(vendors.len().max(1)).unwrap_or(u32::MAX));
+    let mean = vendors.values().map(|it| it.share()).sum::<f64>()
+        / f64::from(u32::try_from(vendors.len().max(1)).unwrap_or(u32::MAX));
     say("Read-only or not, against vendors' annotations (hidden from the classifier)");
     say(format!("  {:<16}{:>10}{:>14}", "label \\ rated", "read-only", "not read-only"));
     for (name, row) in ["read-only", "not read-only"].iter().zip(matrix) {
         say(format!("  {name:<16}{:>10}{:>14}", row[0], row[1]));
     }
-    say(format!("  accuracy {all}; dangerous misses {dangerous}; mean of {} vendors {mean:.3}", vendors.len()));
+    say(format!(
+        "  accuracy {all}; dangerous misses {dangerous}; mean of {} vendors {mean:.3}",
+        vendors.len()
+    ));
+    say(format!(
+        "  leave one vendor out {left_out}; with the annotations shown to it {with_hints}"
+    ));
     figures.insert("read-only accuracy", all.share());
+    figures.insert("read-only accuracy, leave one vendor out", left_out.share());
     figures.insert("dangerous misses", dangerous.share());
-    figures.insert("read-only accuracy, mean of vendors", mean);
     if misses {
         for (vendor, tally) in vendors.iter().filter(|(_, it)| it.right < it.all) {
             say(format!("  {vendor}: {tally}"));
@@ -139,13 +213,20 @@ fn read_only(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, 
     }
 }
 
-fn categories(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, f64>) {
-    let mut all = Tally::default();
+fn categories(
+    rows: &[Value],
+    spoken: &Spoken<'_>,
+    misses: bool,
+    figures: &mut BTreeMap<&'static str, f64>,
+) {
+    let (mut all, mut left_out) = (Tally::default(), Tally::default());
     let mut matrix = [[0_u32; 5]; 5];
     for row in rows {
         let Ok(label) = text(row, "category").parse::<Category>() else { continue };
         let rating = sluice_risk::classify(&definition(row, "tool", false));
         all.add(rating.category == label);
+        let known = spoken.known_without(text(row, "server"), &rating);
+        left_out.add(if known { rating.category == label } else { label == Category::Write });
         matrix[label as usize][rating.category as usize] += 1;
         if misses && rating.category != label {
             miss(row, "tool", label.as_str(), &rating);
@@ -158,13 +239,15 @@ fn categories(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str,
         let cells: String = row.iter().map(|cell| format!("{cell:>12}")).collect();
         say(format!("  {:<14}{cells}", label.as_str()));
     }
-    say(format!("  accuracy {all}"));
+    say(format!("  accuracy {all}; leave one vendor out {left_out}"));
     figures.insert("five categories accuracy", all.share());
 }
 
-fn miss(row: &Value, name: &str, label: &str, rating: &sluice_risk::Rating) {
-    let why: BTreeSet<String> = rating.reasons.iter().map(|it| format!("{}: {}", it.place, it.quote)).collect();
-    let description: String = text(row, "description").split_whitespace().collect::<Vec<_>>().join(" ");
+fn miss(row: &Value, name: &str, label: &str, rating: &Rating) {
+    let why: BTreeSet<String> =
+        rating.reasons.iter().map(|it| format!("{}: {}", it.place, it.quote)).collect();
+    let description: String =
+        text(row, "description").split_whitespace().collect::<Vec<_>>().join(" ");
     let start: String = description.chars().take(110).collect();
     say(format!(
         "    {} / {} is {label}, rated {} ({}): {}\n        {start}",
@@ -177,7 +260,8 @@ fn miss(row: &Value, name: &str, label: &str, rating: &sluice_risk::Rating) {
 }
 
 fn poison(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, f64>) {
-    let (mut precision, mut recall, mut alarms) = (Tally::default(), Tally::default(), Tally::default());
+    let (mut precision, mut recall, mut alarms) =
+        (Tally::default(), Tally::default(), Tally::default());
     for row in rows {
         let poisoned = row.get("label").and_then(Value::as_i64) == Some(1);
         let tool = ToolDefinition {
@@ -199,9 +283,21 @@ fn poison(rows: &[Value], misses: bool, figures: &mut BTreeMap<&'static str, f64
             alarms.add(flagged);
         }
         if misses && flagged != poisoned {
-            let start: String = text(row, "text").split_whitespace().collect::<Vec<_>>().join(" ").chars().take(400).collect();
-            let why: Vec<String> = found.iter().map(|it| format!("{}: {}", it.kind, it.quote)).collect();
-            say(format!("    {} [{}] {}\n        {start}", if poisoned { "missed" } else { "false alarm" }, text(row, "kind"), why.join("; ")));
+            let start: String = text(row, "text")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .chars()
+                .take(400)
+                .collect();
+            let why: Vec<String> =
+                found.iter().map(|it| format!("{}: {}", it.kind, it.quote)).collect();
+            say(format!(
+                "    {} [{}] {}\n        {start}",
+                if poisoned { "missed" } else { "false alarm" },
+                text(row, "kind"),
+                why.join("; ")
+            ));
         }
     }
     say("Poisoned definitions");
@@ -219,7 +315,8 @@ fn hold(figures: &BTreeMap<&'static str, f64>) -> anyhow::Result<()> {
             broken.push(format!("{name} is {reached:.3}, below {floor}"));
         }
     }
-    for (name, ceiling) in [("dangerous misses", DANGEROUS_MISSES), ("false alarms", FALSE_ALARMS)] {
+    for (name, ceiling) in [("dangerous misses", DANGEROUS_MISSES), ("false alarms", FALSE_ALARMS)]
+    {
         let reached = figures.get(name).copied().unwrap_or(1.0);
         if reached > ceiling {
             broken.push(format!("{name} are {reached:.3}, above {ceiling}"));

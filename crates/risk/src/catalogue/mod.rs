@@ -1,5 +1,6 @@
 //! The catalogue's starter set: servers that anyone can look up, described in our own words.
 
+mod index;
 mod search;
 
 use std::sync::LazyLock;
@@ -9,6 +10,7 @@ use sluice_domain::ToolDefinition;
 
 use crate::words::words;
 
+pub use index::{Scored, Texts, WordIndex};
 pub use search::{Hit, Index, search};
 
 words!(
@@ -59,6 +61,9 @@ pub struct ServerEntry {
     /// The public address, for `http`.
     #[serde(default)]
     pub upstream_url: Option<String>,
+    /// What installs the command, where a package runner does not fetch it by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdio_install: Option<String>,
     /// The command that starts it, for `stdio`.
     #[serde(default)]
     pub stdio_command: Option<String>,
@@ -73,6 +78,9 @@ pub struct ServerEntry {
     /// Which public page or record the entry was written from, and when it was read.
     pub source: String,
     pub as_of: String,
+    /// Shown among the first choices when a server is connected.
+    #[serde(default)]
+    pub popular: bool,
     /// Whether `tools` is the whole list at that time; otherwise only those we are sure of.
     #[serde(default)]
     pub tools_complete: bool,
@@ -80,8 +88,11 @@ pub struct ServerEntry {
     pub tools: Vec<ToolDefinition>,
 }
 
+const SERVERS: &str = include_str!("../../catalogue/servers.json");
+
 static STARTER: LazyLock<Vec<ServerEntry>> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../../catalogue/servers.json")).unwrap_or_default()
+    // A test reads the same file and fails where this would fall back.
+    serde_json::from_str(SERVERS).unwrap_or_default()
 });
 
 /// The servers that every installation knows from the start.
@@ -89,26 +100,50 @@ pub fn starter() -> &'static [ServerEntry] {
     &STARTER
 }
 
+/// Those to offer first when a server is connected.
+pub fn popular() -> impl Iterator<Item = &'static ServerEntry> {
+    starter().iter().filter(|entry| entry.popular)
+}
+
 /// The server with this slug.
 pub fn find(slug: &str) -> Option<&'static ServerEntry> {
     starter().iter().find(|entry| entry.slug == slug)
 }
 
+/// The port of the bridge's address; any free one will do.
+const BRIDGE_PORT: u16 = 8808;
+
 /// A command that puts a public stdio-to-HTTP bridge in front of a stdio server, and the address it
 /// then listens on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BridgeCommand {
+    /// What to run once before, if anything.
+    pub install: Option<String>,
+    /// Listens on loopback only. Needs `uv`.
     pub command: String,
+    /// The same with Node.js alone.
+    pub alternative: String,
+    /// Why the alternative comes second.
+    pub alternative_note: &'static str,
     pub upstream_url: String,
+    /// Environment variables to set before, without values.
+    pub env: Vec<String>,
 }
 
 /// The bridge for a server that only speaks stdio; `None` for one that has an address.
 pub fn bridge_command(entry: &ServerEntry) -> Option<BridgeCommand> {
     let inner = entry.stdio_command.as_deref()?;
     Some(BridgeCommand {
-        command: format!(
-            "npx -y supergateway --stdio \"{inner}\" --outputTransport streamableHttp --port 8808"
+        install: entry.stdio_install.clone(),
+        command: format!("uvx mcp-proxy --port {BRIDGE_PORT} --pass-environment -- {inner}"),
+        alternative: format!(
+            "npx -y supergateway --stdio \"{inner}\" --outputTransport streamableHttp --stateful --port {BRIDGE_PORT}"
         ),
-        upstream_url: "http://127.0.0.1:8808/mcp".to_owned(),
+        alternative_note: "It listens on every network interface, not on loopback alone: use it behind a firewall.",
+        upstream_url: format!("http://127.0.0.1:{BRIDGE_PORT}/mcp"),
+        env: entry.stdio_env.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,10 @@
-//! Typo-tolerant, ranked search over the catalogue, in memory.
+//! Search over servers and their tools.
 
 use std::sync::LazyLock;
 
 use sluice_domain::ToolDefinition;
 
+use super::index::{Texts, WordIndex};
 use super::{ServerEntry, starter};
 
 /// A server or one of its tools.
@@ -19,7 +20,8 @@ pub struct Hit<'a> {
 /// An index built once from entries.
 #[derive(Debug)]
 pub struct Index<'a> {
-    entries: &'a [ServerEntry],
+    documents: Vec<(&'a ServerEntry, Option<&'a ToolDefinition>)>,
+    words: WordIndex,
 }
 
 static INDEX: LazyLock<Index<'static>> = LazyLock::new(|| Index::new(starter()));
@@ -32,23 +34,37 @@ pub fn search(query: &str, limit: usize) -> Vec<Hit<'static>> {
 impl<'a> Index<'a> {
     /// Indexes the entries' names, titles and summaries, and their tools' names and descriptions.
     pub fn new(entries: &'a [ServerEntry]) -> Self {
-        Self { entries }
+        let documents: Vec<(&ServerEntry, Option<&ToolDefinition>)> = entries
+            .iter()
+            .flat_map(|entry| {
+                std::iter::once((entry, None))
+                    .chain(entry.tools.iter().map(move |tool| (entry, Some(tool))))
+            })
+            .collect();
+        let words = WordIndex::build(documents.iter().map(|(server, tool)| match tool {
+            Some(tool) => Texts {
+                name: &tool.name,
+                also: &server.title,
+                description: tool.description.as_deref().unwrap_or_default(),
+            },
+            None => Texts {
+                name: &server.title,
+                also: &server.owner_name,
+                description: &server.summary,
+            },
+        }));
+        Self { documents, words }
     }
 
     /// The best `limit` hits, best first.
     pub fn search(&self, query: &str, limit: usize) -> Vec<Hit<'a>> {
-        let query = query.trim().to_lowercase();
-        let matches = |text: &str| text.to_lowercase().contains(&query);
-        let tools = self.entries.iter().flat_map(|server| {
-            server.tools.iter().map(move |tool| Hit { server, tool: Some(tool), score: 1 })
-        });
-        let servers = self.entries.iter().map(|server| Hit { server, tool: None, score: 1 });
-        tools
-            .chain(servers)
-            .filter(|hit| {
-                hit.tool.map_or_else(|| matches(&hit.server.owner_name), |tool| matches(&tool.name))
+        self.words
+            .search(query, limit)
+            .into_iter()
+            .filter_map(|(document, score)| {
+                let (server, tool) = self.documents.get(document as usize)?;
+                Some(Hit { server, tool: *tool, score })
             })
-            .take(limit)
             .collect()
     }
 }
