@@ -1,0 +1,111 @@
+//! What is done every few seconds or hours: approvals expire, idle sessions end, old rows go.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sluice_control::{Control, ControlError};
+use sluice_domain::WorkspaceId;
+use sluice_proxy::ProxyState;
+use sluice_store::{Db, StoreError, approvals, calls, changes, security_events, workspaces};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::clock;
+use crate::settings::BoundsArgs;
+
+const OFTEN: Duration = Duration::from_secs(5);
+const SELDOM: Duration = Duration::from_hours(1);
+/// A released call that nobody finished in this time was lost with its replica.
+const LOST_AFTER: Duration = Duration::from_hours(24);
+const PIECE: i64 = 5_000;
+
+/// Ends idle sessions and expired approvals until `stop`.
+pub(super) async fn often(control: Control, proxy: ProxyState, stop: CancellationToken) {
+    while wait(OFTEN, &stop).await {
+        proxy.tidy().await;
+        match control.expire_approvals().await {
+            Ok(_) | Err(ControlError::Unavailable(_)) => {}
+            Err(error) => error!(error = ?error, "Approvals could not be expired"),
+        }
+    }
+}
+
+/// Deletes what is kept no longer until `stop`.
+pub(super) async fn seldom(control: Control, db: Db, bounds: BoundsArgs, stop: CancellationToken) {
+    loop {
+        if let Err(error) = control.sweep().await {
+            warn!(error = ?error, "Old logins and keys could not be deleted");
+        }
+        match clean(&db, &bounds).await {
+            Ok(0) => {}
+            Ok(rows) => info!(rows, "Deleted log rows past their retention"),
+            Err(error) => warn!(error = ?error, "Old rows could not be deleted"),
+        }
+        if !wait(SELDOM, &stop).await {
+            return;
+        }
+    }
+}
+
+async fn wait(time: Duration, stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => false,
+        () = tokio::time::sleep(time) => true,
+    }
+}
+
+async fn clean(db: &Db, bounds: &BoundsArgs) -> Result<u64, StoreError> {
+    let now = clock::now();
+    let mut tx = db.begin().await?;
+    let conn = &mut tx.conn();
+    approvals::mark_unknown(conn, None, now - LOST_AFTER, now).await?;
+    changes::prune(conn, now - (bounds.stale_routes * 2).max(SELDOM)).await?;
+    tx.commit().await?;
+    let mut deleted = 0;
+    if !bounds.security_retention.is_zero() {
+        deleted += delete(db, Log::Security, now - bounds.security_retention).await?;
+    }
+    if !bounds.call_retention.is_zero() {
+        for workspace in all_workspaces(db).await? {
+            deleted += delete(db, Log::Calls(workspace), now - bounds.call_retention).await?;
+        }
+    }
+    Ok(deleted)
+}
+
+#[derive(Clone, Copy)]
+enum Log {
+    Security,
+    Calls(WorkspaceId),
+}
+
+/// Deletes in pieces, so that writers get their turn in between.
+async fn delete(db: &Db, log: Log, before: DateTime<Utc>) -> Result<u64, StoreError> {
+    let mut deleted = 0;
+    loop {
+        let mut tx = db.begin().await?;
+        let conn = &mut tx.conn();
+        let rows = match log {
+            Log::Security => security_events::prune(conn, before, PIECE).await?,
+            Log::Calls(workspace) => calls::prune(conn, workspace, before, PIECE).await?,
+        };
+        tx.commit().await?;
+        deleted += rows;
+        if rows < PIECE.unsigned_abs() {
+            return Ok(deleted);
+        }
+    }
+}
+
+async fn all_workspaces(db: &Db) -> Result<Vec<WorkspaceId>, StoreError> {
+    let mut all: Vec<WorkspaceId> = Vec::new();
+    loop {
+        let mut tx = db.read().await?;
+        let page = workspaces::list_all(&mut tx.conn(), all.last().copied(), PIECE).await?;
+        tx.rollback().await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page.iter().map(|workspace| workspace.id));
+    }
+}

@@ -1,0 +1,102 @@
+//! The command line: which commands there are.
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::admin::AdminCommand;
+use crate::commands::doctor::DoctorArgs;
+use crate::commands::healthcheck::HealthcheckArgs;
+use crate::commands::migrate::MigrateArgs;
+use crate::commands::policy::PolicyCommand;
+use crate::commands::risk::RiskCommand;
+use crate::commands::rotate_keys::RotateKeysArgs;
+use crate::settings::ServeArgs;
+
+/// A gateway between AI agents and MCP servers: rules, limits and approvals for every tool call.
+///
+/// `sluice` alone is `sluice serve`.
+#[derive(Debug, Parser)]
+#[command(name = "sluice", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serves dashboard, API and proxy (the default).
+    Serve(Box<ServeArgs>),
+    /// Brings the database up to this version.
+    Migrate(MigrateArgs),
+    /// Checks settings, database, Redis, clock and keys.
+    Doctor(Box<DoctorArgs>),
+    /// Asks the Sluice on this machine whether it is ready; for container health checks.
+    Healthcheck(HealthcheckArgs),
+    /// Plays the whole path against a temporary installation and prints what an agent sees.
+    Demo,
+    /// The policy language: its JSON Schema, checks, decisions and tests of documents.
+    Policy(PolicyCommand),
+    /// Rates tools without any server or network.
+    Risk(RiskCommand),
+    /// Wraps every stored credential with the current master key.
+    RotateKeys(RotateKeysArgs),
+    /// The operator's tools; they work beside a running server.
+    Admin(AdminCommand),
+}
+
+/// Puts `serve` in where no command is named.
+pub(crate) fn with_default_command(arguments: Vec<OsString>) -> Vec<OsString> {
+    let first = arguments.get(1).and_then(|word| word.to_str());
+    let about_itself = ["-h", "--help", "-V", "--version"];
+    let serve = match first {
+        None => true,
+        Some(word) => word.starts_with('-') && !about_itself.contains(&word),
+    };
+    let mut arguments = arguments;
+    if serve {
+        arguments.insert(1.min(arguments.len()), "serve".into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_line_without_a_command_serves() {
+        for (line, expected) in [
+            ("sluice", "sluice serve"),
+            ("sluice --listen 127.0.0.1:1", "sluice serve --listen 127.0.0.1:1"),
+            ("sluice --help", "sluice --help"),
+            ("sluice migrate", "sluice migrate"),
+        ] {
+            assert_eq!(with_default_command(words(line)), words(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_setting_has_a_variable_and_a_line_of_help() {
+        let mut command = Cli::command();
+        command.build();
+        let serve = command.find_subcommand("serve").expect("there is `serve`");
+        for argument in serve.get_arguments().filter(|argument| argument.get_id() != "help") {
+            let name = argument.get_id();
+            assert!(argument.get_help().is_some(), "no help: {name}");
+            let variable = argument.get_env().and_then(|name| name.to_str()).unwrap_or_default();
+            assert!(variable.starts_with("SLUICE_"), "no variable: {name}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

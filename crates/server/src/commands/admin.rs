@@ -1,0 +1,146 @@
+//! `sluice admin`: the operator's tools. An operator is who has the machine; there is no operator
+//! login. They work on the database beside a running server.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::json;
+use sluice_control::ControlError;
+use sluice_control::operator::{ApiTokenMade, Operator};
+use sluice_domain::Role;
+
+use crate::failure::{Failure, Outcome};
+use crate::open::{self, Schema};
+use crate::settings::StorageArgs;
+use crate::{clock, data_dir, say};
+
+/// The operator's commands.
+#[derive(Debug, Args)]
+pub(crate) struct AdminCommand {
+    #[command(subcommand)]
+    what: Admin,
+}
+
+#[derive(Debug, Subcommand)]
+enum Admin {
+    /// Makes an account.
+    CreateUser {
+        /// The person's e-mail address.
+        #[arg(long)]
+        email: String,
+        /// Reads the password from standard input: its first line.
+        #[arg(long, required = true)]
+        password_stdin: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Makes an API token and prints `{"workspace":"…","token":"slu_…"}`.
+    ApiToken {
+        /// Whose token it is.
+        #[arg(long)]
+        email: String,
+        /// The workspace's name or slug.
+        #[arg(long)]
+        workspace: String,
+        /// Makes what is missing of user, workspace and membership.
+        #[arg(long)]
+        create: bool,
+        /// What the token may do: `viewer`, `policy_manager` or `admin`.
+        #[arg(long, default_value_t = Role::Admin)]
+        role: Role,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Sets a new password and ends the person's logins.
+    ResetPassword {
+        /// The person's e-mail address.
+        #[arg(long)]
+        email: String,
+        /// Reads the password from standard input: its first line.
+        #[arg(long, required = true)]
+        password_stdin: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Switches a workspace off: its grants are refused and nothing in it can be changed.
+    Suspend {
+        /// The workspace's slug.
+        workspace: String,
+        /// Switches it on again.
+        #[arg(long)]
+        undo: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+}
+
+pub(crate) async fn run(command: AdminCommand) -> Outcome {
+    match command.what {
+        Admin::CreateUser { email, storage, .. } => {
+            let password = password()?;
+            operator(&storage).await?.create_user(&email, password).await.map_err(refused)?;
+            say!("Made an account for {email}.");
+        }
+        Admin::ApiToken { email, workspace, create, role, storage } => {
+            let made = make_token(&storage, &email, &workspace, role, create).await?;
+            let token = made.token.expose_secret();
+            say!("{}", json!({"workspace": made.workspace, "token": token}));
+        }
+        Admin::ResetPassword { email, storage, .. } => {
+            let password = password()?;
+            operator(&storage).await?.reset_password(&email, password).await.map_err(refused)?;
+            say!("Set a new password for {email}; every login of this account has ended.");
+        }
+        Admin::Suspend { workspace, undo, storage } => {
+            operator(&storage).await?.suspend(&workspace, !undo).await.map_err(refused)?;
+            let state = if undo { "on again" } else { "off" };
+            say!("The workspace {workspace} is switched {state}.");
+        }
+    }
+    Ok(())
+}
+
+/// Makes an API token, and with `create` what it needs.
+pub(crate) async fn make_token(
+    storage: &StorageArgs,
+    email: &str,
+    workspace: &str,
+    role: Role,
+    create: bool,
+) -> Outcome<ApiTokenMade> {
+    let operator = operator(storage).await?;
+    operator.api_token(email, workspace, role, create).await.map_err(refused)
+}
+
+async fn operator(storage: &StorageArgs) -> Outcome<Operator> {
+    storage.check().map_err(Failure::settings)?;
+    data_dir::prepare(storage)?;
+    let vault = open::vault(storage)?;
+    let db = open::database(storage, Schema::FillEmpty).await?;
+    Ok(Operator::new(db, Arc::clone(&vault), clock::function()))
+}
+
+fn password() -> Outcome<SecretString> {
+    let mut text = String::new();
+    std::io::stdin()
+        .take(64 * 1024)
+        .read_to_string(&mut text)
+        .context("the password cannot be read from standard input")
+        .map_err(Failure::settings)?;
+    let line = text.lines().next().unwrap_or_default();
+    if line.is_empty() {
+        return Err(Failure::settings(anyhow!("no password came on standard input")));
+    }
+    Ok(SecretString::from(line))
+}
+
+/// What control refuses is bad input; what it cannot do is a dependency.
+pub(crate) fn refused(error: ControlError) -> Failure {
+    match error {
+        ControlError::Unavailable(_) => Failure::dependency(error),
+        _ => Failure::bad(error),
+    }
+}

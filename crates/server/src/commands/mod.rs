@@ -1,0 +1,11 @@
+//! The commands, one file each.
+
+pub(crate) mod admin;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod healthcheck;
+pub(crate) mod migrate;
+pub(crate) mod policy;
+pub(crate) mod risk;
+pub(crate) mod rotate_keys;
+pub(crate) mod serve;

@@ -1,0 +1,33 @@
+//! `sluice rotate-keys`: wraps every stored credential with the current master key.
+
+use clap::Args;
+use sluice_control::operator::Operator;
+
+use crate::commands::admin;
+use crate::failure::Outcome;
+use crate::open::{self, Schema};
+use crate::settings::StorageArgs;
+use crate::{clock, say};
+
+/// Wraps every stored credential with the current master key, so that older keys can be dropped.
+///
+/// First put the new key before the old one (`SLUICE_MASTER_KEYS`, or the file `master.keys` in the
+/// data directory; `openssl rand -base64 32` makes one) and restart every replica; then run this;
+/// then drop the old key. Arguments of parked calls stay under their key until they are wiped.
+#[derive(Debug, Args)]
+pub(crate) struct RotateKeysArgs {
+    #[command(flatten)]
+    storage: StorageArgs,
+}
+
+pub(crate) async fn run(args: RotateKeysArgs) -> Outcome {
+    let storage = &args.storage;
+    storage.check().map_err(crate::failure::Failure::settings)?;
+    let vault = open::vault(storage)?;
+    let current = vault.current_key_id().to_owned();
+    let db = open::database(storage, Schema::FillEmpty).await?;
+    let operator = Operator::new(db, vault, clock::function());
+    let moved = operator.rewrap_all().await.map_err(admin::refused)?;
+    say!("Wrapped {moved} stored credentials with the key `{current}`.");
+    Ok(())
+}

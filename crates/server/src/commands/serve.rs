@@ -1,0 +1,48 @@
+//! `sluice serve`: runs until a signal says stop.
+
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::app::{self, Running};
+use crate::failure::{Failure, Outcome};
+use crate::settings::ServeArgs;
+use crate::{say, telemetry};
+
+pub(crate) async fn run(args: ServeArgs) -> Outcome {
+    telemetry::start(&args.log)?;
+    args.check().map_err(Failure::settings)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::bad)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::bad)?;
+    let running = tokio::select! {
+        running = app::start(args.clone()) => running?,
+        // A start may wait long, for a migration of another replica.
+        _ = interrupt.recv() => return Ok(()),
+        _ = terminate.recv() => return Ok(()),
+    };
+    greet(&args, &running);
+    let patient = tokio::select! {
+        _ = interrupt.recv() => false,
+        _ = terminate.recv() => true,
+    };
+    info!("Stopping: calls in flight end first");
+    tokio::select! {
+        () = running.stop(patient) => info!("Stopped"),
+        _ = interrupt.recv() => warn!("Stopped at once, at the second signal"),
+        _ = terminate.recv() => warn!("Stopped at once, at the second signal"),
+    }
+    Ok(())
+}
+
+/// Tells a person where to go.
+fn greet(args: &ServeArgs, running: &Running) {
+    let network = &args.network;
+    say!("Sluice {} is ready.", env!("CARGO_PKG_VERSION"));
+    if network.role.serves_control() {
+        say!("  Open {} in a browser to begin.", network.public_url);
+    }
+    if network.role.serves_proxy() {
+        say!("  Agents connect to {}mcp/<server>.", network.proxy_url());
+    }
+    say!("  Listening on {}; data in {}.", running.address(), args.storage.data_dir.display());
+    say!("  Ctrl-C stops it; `sluice --help` shows the other commands.");
+}

@@ -1,0 +1,182 @@
+//! `/healthz`, `/readyz` and `/metrics`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde::Serialize;
+use sluice_limits::Counters;
+use sluice_proxy::CallLog;
+use sluice_store::Db;
+use tokio_util::sync::CancellationToken;
+
+use crate::feed::FeedState;
+use crate::records::Writing;
+use crate::settings::Part;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What readiness looks at.
+#[derive(Debug, Clone)]
+pub(crate) struct Watched {
+    pub(crate) role: Part,
+    pub(crate) db: Db,
+    pub(crate) counters: Counters,
+    pub(crate) calls: CallLog,
+    pub(crate) writing: Writing,
+    pub(crate) feed: Arc<FeedState>,
+    pub(crate) stale_routes: Duration,
+    pub(crate) stopping: CancellationToken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    Ready,
+    /// Something is down, and requests are still answered as documented for that case.
+    Degraded,
+    Unavailable,
+}
+
+#[derive(Debug, Serialize)]
+struct Readiness {
+    status: Level,
+    checks: Checks,
+}
+
+#[derive(Debug, Serialize)]
+struct Checks {
+    process: Check,
+    database: Check,
+    counters: Check,
+    call_log: Check,
+    change_feed: Check,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    status: Level,
+    detail: String,
+}
+
+/// Liveness and readiness: answered for any `Host`.
+pub(crate) fn probes(watched: Watched) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { Json(serde_json::json!({"status": "alive"})) }))
+        .route("/readyz", get(ready))
+        .with_state(watched)
+}
+
+/// `/metrics`; where it shares the main address, for loopback clients only.
+pub(crate) fn metrics(recorder: PrometheusHandle, watched: Watched, shared: bool) -> Router {
+    Router::new().route("/metrics", get(scrape)).with_state((recorder, watched, shared))
+}
+
+async fn ready(State(watched): State<Watched>) -> Response {
+    let checks = watched.checks().await;
+    let all = [
+        &checks.process,
+        &checks.database,
+        &checks.counters,
+        &checks.call_log,
+        &checks.change_feed,
+    ];
+    let status = all.iter().map(|check| check.status).max().unwrap_or(Level::Ready);
+    let code = match status {
+        Level::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Level::Ready | Level::Degraded => StatusCode::OK,
+    };
+    let headers = [(header::CACHE_CONTROL, "no-store")];
+    (code, headers, Json(Readiness { status, checks })).into_response()
+}
+
+impl Watched {
+    async fn checks(&self) -> Checks {
+        let (database, counters) = tokio::join!(self.database(), self.counting());
+        Checks {
+            process: self.process(),
+            database,
+            counters,
+            call_log: self.call_log(),
+            change_feed: self.change_feed(),
+        }
+    }
+
+    fn process(&self) -> Check {
+        if self.stopping.is_cancelled() {
+            return check(Level::Unavailable, "stopping");
+        }
+        check(Level::Ready, "running")
+    }
+
+    async fn database(&self) -> Check {
+        match tokio::time::timeout(PATIENCE, self.db.ping()).await {
+            Ok(Ok(())) => check(Level::Ready, "answers"),
+            _ if self.serves_from_cache() => {
+                check(Level::Degraded, "down; cached grants go on, pages and the API do not")
+            }
+            _ => check(Level::Unavailable, "down"),
+        }
+    }
+
+    fn serves_from_cache(&self) -> bool {
+        self.role.serves_proxy() && self.feed.silent_for() < self.stale_routes
+    }
+
+    async fn counting(&self) -> Check {
+        let health = tokio::time::timeout(PATIENCE, self.counters.probe()).await;
+        let fault = match health.map(|health| health.fault) {
+            Ok(None) => return check(Level::Ready, "answer"),
+            Ok(Some(reason)) => reason.to_string(),
+            Err(_) => "no answer in time".to_owned(),
+        };
+        let meaning = "calls with limits are refused unless the limit allows them";
+        check(Level::Degraded, format!("{fault}; {meaning}"))
+    }
+
+    fn call_log(&self) -> Check {
+        let waiting = self.calls.capacity() - self.calls.free();
+        if self.calls.free() == 0 {
+            return check(Level::Unavailable, format!("full: {waiting} rows wait"));
+        }
+        if self.writing.is_failing() {
+            return check(Level::Degraded, format!("{waiting} rows wait for the database"));
+        }
+        check(Level::Ready, format!("{waiting} rows wait"))
+    }
+
+    fn change_feed(&self) -> Check {
+        let silent = self.feed.silent_for();
+        let seconds = silent.as_secs_f32();
+        if silent < Duration::from_secs(2) {
+            return check(Level::Ready, format!("read {seconds:.1} s ago"));
+        }
+        let level = if self.serves_from_cache() { Level::Degraded } else { Level::Unavailable };
+        check(level, format!("read {seconds:.0} s ago; changes and revocations may be missing"))
+    }
+}
+
+fn check(status: Level, detail: impl Into<String>) -> Check {
+    Check { status, detail: detail.into() }
+}
+
+async fn scrape(
+    State((recorder, watched, shared)): State<(PrometheusHandle, Watched, bool)>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+) -> Response {
+    if shared && !peer.ip().to_canonical().is_loopback() {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let waiting = watched.calls.capacity() - watched.calls.free();
+    metrics::gauge!("sluice_log_waiting", "log" => "call")
+        .set(f64::from(u32::try_from(waiting).unwrap_or(u32::MAX)));
+    metrics::gauge!("sluice_change_feed_lag_seconds").set(watched.feed.silent_for().as_secs_f64());
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (kind, recorder.render()).into_response()
+}

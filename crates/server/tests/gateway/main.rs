@@ -1,0 +1,7 @@
+//! End-to-end tests of the binary: started as a process, driven over REST and MCP.
+
+mod replicas;
+mod script;
+mod starts;
+mod stops;
+mod world;

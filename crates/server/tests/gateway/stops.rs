@@ -1,0 +1,99 @@
+//! Stops and restarts: nothing is lost, calls in flight end, readiness fails first.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use ::http::{Method, StatusCode};
+use serde_json::json;
+use sluice_testkit::{Behaviour, FakeServer, http};
+
+use crate::world::{World, decision, passed, setup};
+
+#[tokio::test]
+async fn a_restart_loses_no_setting_no_token_no_row_and_no_count() {
+    let upstream = FakeServer::start().await;
+    let mut world = World::start(setup()).await;
+    let limit = json!({"counter": "c", "window": "day", "max": 2});
+    let document =
+        json!({"version": "1", "default": "deny", "tools": {"echo": {"limits": [limit]}}});
+    let connected = world.connect("notes", &upstream.url(), document).await;
+    let agent = world.agent(&connected);
+    for _ in 0..2 {
+        assert!(passed(&agent.call(&world.sluice, "echo", json!({"a": 1})).await));
+    }
+    let mode = |name: &str| {
+        let file = world.sluice.setup().data_dir().join(name);
+        std::fs::metadata(file).expect(name).permissions().mode() & 0o777
+    };
+    assert_eq!((mode("."), mode("master.keys")), (0o700, 0o600));
+
+    let setup = world.sluice.setup().clone();
+    world.sluice.stop().await;
+    world.sluice = setup.serve().await;
+    let refused = agent.call(&world.sluice, "echo", json!({"a": 1})).await;
+    assert_eq!(decision(&refused)["code"], "rate_limited", "{refused}");
+    assert_eq!(world.calls("tool=echo", 3).await.len(), 3);
+    world.sluice.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_in_flight_ends_after_the_stop_signal() {
+    let upstream = FakeServer::start().await;
+    upstream.on_call("echo", Behaviour::Held("done".to_owned()));
+    let mut world = World::start(setup()).await;
+    let document = json!({"version": "1", "default": "allow"});
+    let connected = world.connect("notes", &upstream.url(), document).await;
+    let agent = world.agent(&connected);
+    let before = upstream.seen().len();
+    let address = world.sluice.address();
+    let (path, bearer) = (agent.path.clone(), agent.bearer.clone());
+    let in_flight = tokio::spawn(async move {
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        let params = json!({"name": "echo", "arguments": {}});
+        let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        http::send(address, Method::POST, &path, &headers, call.to_string()).await
+    });
+    upstream.arrived(before + 1).await;
+
+    world.sluice.terminate();
+    let ready = http::send(address, Method::GET, "/readyz", &[], "").await;
+    assert!(
+        ready.as_ref().map_or(true, |answer| answer.status == StatusCode::SERVICE_UNAVAILABLE),
+        "{ready:?}"
+    );
+    upstream.release(1);
+    let answer = in_flight.await.expect("no panic").expect("an answer");
+    assert!(passed(&answer.json()), "{}", answer.text());
+
+    let setup = world.sluice.setup().clone();
+    let (status, said) = world.sluice.ended().await;
+    assert!(status.success(), "{status}\n{said}");
+    world.sluice = setup.serve().await;
+    assert_eq!(world.calls("tool=echo&outcome=allowed", 1).await.len(), 1);
+    world.sluice.stop().await;
+}
+
+#[tokio::test]
+async fn logs_hold_no_token_and_are_json_when_asked() {
+    let upstream = FakeServer::start().await;
+    let world =
+        World::start(setup().with("SLUICE_LOG_FORMAT", "json").with("SLUICE_LOG", "debug")).await;
+    let document = json!({"version": "1", "default": "allow"});
+    let connected = world.connect("notes", &upstream.url(), document).await;
+    let agent = world.agent(&connected);
+    assert!(passed(&agent.call(&world.sluice, "echo", json!({"password": "p-BBBB"})).await));
+    world.calls("tool=echo", 1).await;
+    let (token, grant) = (world.token.clone(), connected.token.clone());
+    world.sluice.terminate();
+    let (_, said) = world.sluice.ended().await;
+    for secret in [token.as_str(), grant.as_str(), "p-BBBB"] {
+        assert!(!said.contains(secret), "a secret is in the log");
+    }
+    for line in said.lines() {
+        let parsed: Result<serde_json::Value, _> = serde_json::from_str(line);
+        assert!(parsed.is_ok(), "not JSON: {line}");
+    }
+}
