@@ -1,1 +1,25 @@
-//! REST, described by an OpenAPI 3.1 document generated from the code.
+//! REST under `/api/v1`, and the OpenAPI 3.1 document that is generated from it. Each file is one
+//! kind of object; a handler asks for its permission in its signature, reads, calls `control`, and
+//! shapes the answer in a struct of its own.
+
+#![expect(unused_qualifications, reason = "what `utoipa::path` expands to names its types in full")]
+
+mod api_tokens;
+mod approvals;
+mod calls;
+mod calls_export;
+mod events;
+mod grants;
+mod idempotency;
+mod me;
+mod members;
+mod openapi;
+mod page;
+mod policies;
+mod policy_checks;
+mod servers;
+mod state;
+mod tools;
+
+pub use openapi::document;
+pub use state::{ApiState, router};

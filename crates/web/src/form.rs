@@ -54,9 +54,8 @@ where
         }
         let headers = parts.headers.clone();
         let body = whole(Request::from_parts(parts, body), MAX_FORM_BYTES).await?;
-        let unreadable = |_| {
-            Problem::new(StatusCode::BAD_REQUEST, "invalid_form", "the form cannot be read")
-        };
+        let unreadable =
+            |_| Problem::new(StatusCode::BAD_REQUEST, "invalid_form", "the form cannot be read");
         let mut fields: Vec<(String, String)> =
             serde_urlencoded::from_bytes(&body).map_err(unreadable)?;
         if fields.len() > MAX_FIELDS {

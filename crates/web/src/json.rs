@@ -27,6 +27,27 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub struct MaybeJson<T>(pub Option<T>);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for MaybeJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        let typed = request.headers().contains_key(header::CONTENT_TYPE);
+        let json = is_json(request.headers());
+        let body = whole(request, MAX_BODY_BYTES).await?;
+        if body.is_empty() {
+            return Ok(Self(None));
+        }
+        if typed {
+            json?;
+        }
+        parse(&body).map(Some).map(Self)
+    }
+}
+
 fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();

@@ -26,7 +26,7 @@ pub use cursor::{Cursor, CursorError};
 pub use etag::{IfMatch, etag};
 pub use form::{Form, FormFields};
 pub use headers::Csp;
-pub use json::JsonBody;
+pub use json::{JsonBody, MaybeJson};
 pub use path::PathId;
 pub use problem::{Problem, method_not_allowed, not_found};
 pub use query::Queried;

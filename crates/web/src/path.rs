@@ -1,6 +1,5 @@
 //! Ids in paths.
 
-use std::marker::PhantomData;
 use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -10,7 +9,7 @@ use crate::Problem;
 
 /// The path's `{id}`. A malformed id names nothing: 404, as for an id that is not there.
 #[derive(Debug)]
-pub struct PathId<T>(pub T, PhantomData<T>);
+pub struct PathId<T>(pub T);
 
 impl<T: FromStr + Send, S: Send + Sync> FromRequestParts<S> for PathId<T> {
     type Rejection = Problem;
@@ -18,7 +17,7 @@ impl<T: FromStr + Send, S: Send + Sync> FromRequestParts<S> for PathId<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let text = param(parts, state, "id").await;
         match text.and_then(|text| text.parse().ok()) {
-            Some(id) => Ok(Self(id, PhantomData)),
+            Some(id) => Ok(Self(id)),
             None => Err(crate::not_found().await),
         }
     }

@@ -112,9 +112,15 @@ mod tests {
         for inside in ["/", "/w/acme?x=1&y=%2F", "/start?server=a&tool=b"] {
             assert_eq!(safe_next(inside), inside);
         }
-        for away in
-            ["", "https://evil.example", "//evil.example", "/\\evil.example", "x", "/a\r\nb", "/\t/e"]
-        {
+        for away in [
+            "",
+            "https://evil.example",
+            "//evil.example",
+            "/\\evil.example",
+            "x",
+            "/a\r\nb",
+            "/\t/e",
+        ] {
             assert_eq!(safe_next(away), "/", "{away:?}");
         }
     }
