@@ -85,7 +85,7 @@ pub(crate) async fn send(
 const fn sorted(error: &SendError) -> Failure {
     match error {
         SendError::TimedOutAfterSend => Failure::TimedOut,
-        SendError::NotHttp(_) => Failure::NotMcp,
+        SendError::NotHttp { .. } if error.may_have_run() => Failure::NotMcp,
         error if error.may_have_run() => Failure::Cut,
         _ => Failure::Unreachable,
     }
