@@ -58,7 +58,8 @@ pub async fn create(
     new: NewGrant<'_>,
     now: DateTime<Utc>,
 ) -> Result<Grant, StoreError> {
-    if servers::find(conn, workspace, server).await?.is_none() {
+    // The server's row lock: it cannot be deleted before this grant is seen to be on it.
+    if servers::lock(conn, workspace, server).await?.is_none() {
         return Err(StoreError::DanglingReference);
     }
     check_policy(conn, workspace, server, new.policy).await?;

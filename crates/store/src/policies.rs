@@ -8,7 +8,7 @@ use crate::column::{Value, record};
 use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
 use crate::error::conflict_as;
 use crate::text::{key, rows};
-use crate::{Conn, StoreError, changes};
+use crate::{Conn, StoreError, changes, servers};
 
 record! {
     /// A policy with its newest document.
@@ -58,7 +58,8 @@ pub async fn create(
     first: NewVersion<'_>,
     now: DateTime<Utc>,
 ) -> Result<Policy, StoreError> {
-    if servers_gone(conn, workspace, server).await? {
+    // The server's row lock: it cannot be deleted before this policy is seen to be on it.
+    if servers::lock(conn, workspace, server).await?.is_none() {
         return Err(StoreError::DanglingReference);
     }
     let id = PolicyId::new();
@@ -83,14 +84,6 @@ pub async fn create(
     write_version(conn, workspace, id, 1, first, now).await?;
     changes::append(conn, workspace, ChangeKind::Policy, id.uuid(), now).await?;
     found(find(conn, workspace, id).await?)
-}
-
-async fn servers_gone(
-    conn: &mut Conn<'_>,
-    workspace: WorkspaceId,
-    server: ServerId,
-) -> Result<bool, StoreError> {
-    Ok(crate::servers::find(conn, workspace, server).await?.is_none())
 }
 
 fn found(policy: Option<Policy>) -> Result<Policy, StoreError> {

@@ -23,7 +23,7 @@ record! {
         expires_at: Option<DateTime<Utc>>,
         previous: bool,
         previous_until: Option<DateTime<Utc>>,
-        revoked_at: Option<DateTime<Utc>>,
+        revoked: bool,
         networks: Vec<String>,
         created_by: Option<UserId>,
         server_id: ServerId,
@@ -90,7 +90,7 @@ fn route(head: Head, policy: Option<RoutePolicy>, tools: Vec<RouteTool>) -> Rout
             label: head.label,
             observe: head.observe,
             expires_at,
-            revoked: head.revoked_at.is_some(),
+            revoked: head.revoked,
             networks: head.networks,
             created_by: head.created_by,
         },
@@ -115,7 +115,8 @@ async fn head(conn: &mut Conn<'_>, token_hash: &[u8]) -> Result<Option<Head>, St
         "SELECT w.id AS workspace_id, w.slug AS workspace_slug,
                 (w.suspended OR w.deleted_at IS NOT NULL) AS suspended,
                 g.id AS grant_id, g.label, g.observe, g.expires_at, g.token_hash <> $1 AS previous,
-                g.previous_until, g.revoked_at, g.networks, g.created_by,
+                g.previous_until, g.networks,
+                (g.revoked_at IS NOT NULL OR s.deleted_at IS NOT NULL) AS revoked, g.created_by,
                 s.id AS server_id, s.name AS server_name, s.upstream_url, s.settings,
                 s.sealed_headers, s.revision, s.tools_read, g.policy_id
          FROM grants g

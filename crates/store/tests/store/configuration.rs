@@ -9,7 +9,7 @@ use sluice_testkit::on_both;
 
 use crate::support::{
     DOCUMENT, grant_named, kept, later, new_grant, new_policy, new_server, now, settings, token,
-    version, world,
+    version, waits_or_is_done, world,
 };
 
 fn is_conflict<T: std::fmt::Debug>(result: &Result<T, StoreError>, name: &str) -> bool {
@@ -99,6 +99,34 @@ on_both! {
             policies::create(conn, a.workspace, a.server, "x", PolicyKind::Custom, first, now())
                 .await;
         assert!(matches!(made, Err(StoreError::DanglingReference)));
+    }
+
+    async fn nothing_is_made_on_a_server_that_is_being_deleted(db: Db) {
+        let mut tx = db.begin().await.unwrap();
+        let a = world(&mut tx.conn(), "a").await;
+        tx.commit().await.unwrap();
+        let mut deleting = db.begin().await.unwrap();
+        servers::delete(&mut deleting.conn(), a.workspace, a.server, now()).await.unwrap();
+        let making = tokio::spawn({
+            let db = db.clone();
+            async move {
+                let hash = token("late");
+                let new = grant_named("late", None, &hash);
+                let mut tx = db.begin().await.unwrap();
+                let made = grants::create(&mut tx.conn(), a.workspace, a.server, new, now()).await;
+                if made.is_ok() {
+                    tx.commit().await.unwrap();
+                }
+                made.map(|grant| grant.id)
+            }
+        });
+        waits_or_is_done(&db, &making).await;
+        deleting.commit().await.unwrap();
+        let made = making.await.unwrap();
+        assert!(matches!(made, Err(StoreError::DanglingReference)), "{made:?}");
+        let mut tx = db.read().await.unwrap();
+        let route = sluice_store::routes::find(&mut tx.conn(), &a.token).await.unwrap().unwrap();
+        assert!(route.grant.revoked);
     }
 
     async fn a_server_is_edited_only_as_it_was_seen(db: Db) {
