@@ -116,6 +116,7 @@ on_both! {
             let Some(last) = page.last() else { break };
             before = Some(last.id);
             seen.extend(page.iter().map(|call| call.id));
+            assert!(seen.len() <= old.len(), "the pages do not end: {seen:?}");
             insert(&db, &[call(&a, "run"), call(&a, "run")]).await;
         }
         let expected: Vec<_> = old.iter().rev().map(|call| call.id).collect();

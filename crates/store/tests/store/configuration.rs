@@ -385,6 +385,7 @@ on_both! {
             let Some(last) = page.last() else { break };
             before = Some(last.id);
             seen.extend(page.into_iter().map(|server| server.name));
+            assert!(seen.len() <= 6, "the pages do not end: {seen:?}");
         }
         assert_eq!(seen, ["s4", "s3", "s2", "s1", "s0", "notes"]);
     }
