@@ -66,8 +66,10 @@ async fn clean(db: &Db, bounds: &BoundsArgs) -> Result<u64, StoreError> {
         deleted += delete(db, Log::Security, now - bounds.security_retention).await?;
     }
     if !bounds.call_retention.is_zero() {
+        let before = now - bounds.call_retention;
+        deleted += delete(db, Log::Approvals, before).await?;
         for workspace in all_workspaces(db).await? {
-            deleted += delete(db, Log::Calls(workspace), now - bounds.call_retention).await?;
+            deleted += delete(db, Log::Calls(workspace), before).await?;
         }
     }
     Ok(deleted)
@@ -76,6 +78,7 @@ async fn clean(db: &Db, bounds: &BoundsArgs) -> Result<u64, StoreError> {
 #[derive(Clone, Copy)]
 enum Log {
     Security,
+    Approvals,
     Calls(WorkspaceId),
 }
 
@@ -87,6 +90,7 @@ async fn delete(db: &Db, log: Log, before: DateTime<Utc>) -> Result<u64, StoreEr
         let conn = &mut tx.conn();
         let rows = match log {
             Log::Security => security_events::prune(conn, before, PIECE).await?,
+            Log::Approvals => approvals::prune(conn, before, PIECE).await?,
             Log::Calls(workspace) => calls::prune(conn, workspace, before, PIECE).await?,
         };
         tx.commit().await?;

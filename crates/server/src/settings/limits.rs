@@ -29,7 +29,7 @@ pub(crate) struct BoundsArgs {
     /// Log rows that wait in memory for a slow or lost database; calls are refused when it is full.
     #[arg(long, env = "SLUICE_LOG_QUEUE", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..=1_000_000), value_name = "N")]
     pub(crate) log_queue: u32,
-    /// How long the call log is kept; `0s` keeps it for ever.
+    /// How long the call log and closed approvals are kept; `0s` keeps it for ever.
     #[arg(long, env = "SLUICE_CALL_RETENTION", default_value = "90d", value_parser = duration, value_name = "TIME")]
     pub(crate) call_retention: Duration,
     /// How long the security log is kept; `0s` keeps it for ever.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
+use sluice_store::Db;
 
 /// Database, counters and keys; every command that touches them takes these.
 #[derive(Debug, Clone, Args)]
@@ -36,14 +37,14 @@ pub(crate) struct MasterKeys {
 impl StorageArgs {
     /// The database's address, the default filled in.
     pub(crate) fn database(&self) -> SecretString {
-        self.database_url.clone().unwrap_or_else(|| {
-            format!("sqlite://{}", self.data_dir.join("sluice.db").display()).into()
-        })
+        self.database_url
+            .clone()
+            .unwrap_or_else(|| Db::address_of_file(&self.data_dir.join("sluice.db")).into())
     }
 
     /// The SQLite file, where the database is one.
     pub(crate) fn sqlite_file(&self) -> Option<PathBuf> {
-        let url = self.database();
+        let Some(url) = &self.database_url else { return Some(self.data_dir.join("sluice.db")) };
         let path = url.expose_secret().strip_prefix("sqlite:")?;
         let path = path.strip_prefix("//").unwrap_or(path);
         Some(PathBuf::from(path.split('?').next().unwrap_or(path)))

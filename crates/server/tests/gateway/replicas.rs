@@ -45,7 +45,7 @@ async fn two_replicas_share_a_limit_exactly_and_learn_of_a_revocation() {
     let document =
         json!({"version": "1", "default": "deny", "tools": {"echo": {"limits": [limit]}}});
     let connected = world.connect("notes", &upstream.url(), document).await;
-    let agent = world.agent(&connected);
+    let agent = connected.agent();
 
     let calls = (0..50).map(|number| {
         let at = if number % 2 == 0 { &world.sluice } else { &other };

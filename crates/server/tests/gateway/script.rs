@@ -53,6 +53,18 @@ async fn ten_pass_and_the_eleventh_is_refused(setup: Setup) {
     assert!(token.starts_with("slg_"));
     let agent = Agent { path: format!("/mcp/{server_id}"), bearer: format!("Bearer {token}") };
 
+    runs_into_its_limit(&world, &agent, &policy["version"]).await;
+    for tool in ["read_note", "delete_note", "no_such_tool"] {
+        let refused = agent.call(&world.sluice, tool, json!({})).await;
+        assert_eq!(refused["result"]["isError"], true, "{tool}: {refused}");
+    }
+    assert_eq!(upstream.calls_of("executePython"), 10);
+    assert_eq!(upstream.calls_of("read_note") + upstream.calls_of("delete_note"), 0);
+    world.sluice.stop().await;
+}
+
+/// An agent's day: it greets, lists, calls ten times, and is told when to come back.
+async fn runs_into_its_limit(world: &World, agent: &Agent, version: &Value) {
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "script", "version": "1"}});
     let hello = agent.rpc(&world.sluice, 0, "initialize", hello).await;
@@ -75,20 +87,12 @@ async fn ten_pass_and_the_eleventh_is_refused(setup: Setup) {
     assert_eq!(told["code"], "rate_limited");
     assert_eq!(told["rule"], "/tools/executePython/limits/0");
     assert_eq!(told["counter"], "executepython_rate");
-    assert_eq!(told["policy_version"], policy["version"]);
-
-    for tool in ["read_note", "delete_note", "no_such_tool"] {
-        let refused = agent.call(&world.sluice, tool, json!({})).await;
-        assert_eq!(refused["result"]["isError"], true, "{tool}: {refused}");
-    }
-    assert_eq!(upstream.calls_of("executePython"), 10);
-    assert_eq!(upstream.calls_of("read_note") + upstream.calls_of("delete_note"), 0);
+    assert_eq!(&told["policy_version"], version);
 
     let rows = world.calls("tool=executePython", 11).await;
     assert_eq!(rows.len(), 11);
     assert_eq!(rows[0]["code"], "rate_limited");
     assert_eq!(rows[0]["id"], told["request_id"]);
-    world.sluice.stop().await;
 }
 
 #[tokio::test]
@@ -114,7 +118,7 @@ async fn the_wait_that_an_agent_is_told_is_true() {
     let document =
         json!({"version": "1", "default": "deny", "tools": {"read_note": {"limits": [limit]}}});
     let connected = world.connect("notes", &upstream.url(), document).await;
-    let agent = world.agent(&connected);
+    let agent = connected.agent();
     assert!(passed(&agent.call(&world.sluice, "read_note", json!({})).await));
     let refused = agent.call(&world.sluice, "read_note", json!({})).await;
     let told = decision(&refused)["retry_after_seconds"].as_u64().expect("a wait");

@@ -16,7 +16,7 @@ async fn a_restart_loses_no_setting_no_token_no_row_and_no_count() {
     let document =
         json!({"version": "1", "default": "deny", "tools": {"echo": {"limits": [limit]}}});
     let connected = world.connect("notes", &upstream.url(), document).await;
-    let agent = world.agent(&connected);
+    let agent = connected.agent();
     for _ in 0..2 {
         assert!(passed(&agent.call(&world.sluice, "echo", json!({"a": 1})).await));
     }
@@ -42,7 +42,7 @@ async fn a_call_in_flight_ends_after_the_stop_signal() {
     let mut world = World::start(setup()).await;
     let document = json!({"version": "1", "default": "allow"});
     let connected = world.connect("notes", &upstream.url(), document).await;
-    let agent = world.agent(&connected);
+    let agent = connected.agent();
     let before = upstream.seen().len();
     let address = world.sluice.address();
     let (path, bearer) = (agent.path.clone(), agent.bearer.clone());
@@ -83,7 +83,7 @@ async fn logs_hold_no_token_and_are_json_when_asked() {
         World::start(setup().with("SLUICE_LOG_FORMAT", "json").with("SLUICE_LOG", "debug")).await;
     let document = json!({"version": "1", "default": "allow"});
     let connected = world.connect("notes", &upstream.url(), document).await;
-    let agent = world.agent(&connected);
+    let agent = connected.agent();
     assert!(passed(&agent.call(&world.sluice, "echo", json!({"password": "p-BBBB"})).await));
     world.calls("tool=echo", 1).await;
     let (token, grant) = (world.token.clone(), connected.token.clone());

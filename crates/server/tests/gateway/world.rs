@@ -22,7 +22,6 @@ pub(crate) struct World {
 #[derive(Debug, Clone)]
 pub(crate) struct Connected {
     pub(crate) server: String,
-    pub(crate) policy: String,
     pub(crate) grant: String,
     pub(crate) token: String,
 }
@@ -101,15 +100,7 @@ impl World {
         let body = json!({"label": "agent", "policy_id": policy});
         let grant = self.create(&format!("/servers/{server}/grants"), body).await;
         let token = grant["token"].as_str().expect("a token").to_owned();
-        Connected { server, policy, grant: id(&grant), token }
-    }
-
-    /// An agent with its own MCP session.
-    pub(crate) fn agent(&self, connected: &Connected) -> Agent {
-        Agent {
-            path: format!("/mcp/{}", connected.server),
-            bearer: format!("Bearer {}", connected.token),
-        }
+        Connected { server, grant: id(&grant), token }
     }
 
     /// The newest rows of the call log, once there are `count` of them.
@@ -126,6 +117,13 @@ impl World {
             // Rows are written in batches, and nobody is told when.
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
+    }
+}
+
+impl Connected {
+    /// An agent that has the grant.
+    pub(crate) fn agent(&self) -> Agent {
+        Agent { path: format!("/mcp/{}", self.server), bearer: format!("Bearer {}", self.token) }
     }
 }
 
