@@ -4,6 +4,7 @@
 mod access;
 mod accounts;
 mod api_tokens;
+mod apply;
 mod approvals;
 mod audit;
 mod calls;
@@ -26,6 +27,7 @@ mod workspaces;
 pub use access::{Access, Actor, Admin, Permission, PolicyManager, Proof, Viewer};
 pub use accounts::{LOGIN_AT_MOST, LOGIN_IDLE, LoggedIn, LoginView, Origin, SignUp};
 pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
+pub use apply::{Applied, Apply, Preview, RestOf};
 pub use approvals::{ApprovalView, ApprovalsOf, Decided, DecisionView};
 pub use audit::{EventFilter, EventView};
 pub use calls::{CallsOf, Overview, Span};

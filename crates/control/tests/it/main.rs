@@ -1,0 +1,10 @@
+//! Everything a member may do, on both databases.
+
+mod accounts;
+mod approvals;
+mod common;
+mod grants;
+mod operator;
+mod permissions;
+mod policies;
+mod servers;
