@@ -6,6 +6,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::any;
 use metrics_exporter_prometheus::PrometheusHandle;
+use sluice_api::ApiState;
 use sluice_control::Control;
 use sluice_proxy::ProxyState;
 use sluice_web::{WebSettings, WebState};
@@ -46,7 +47,12 @@ pub(super) fn build(
     if !own_metrics {
         main = main.merge(health::metrics(recorder.clone(), watched.clone(), true));
     }
-    main = main.fallback(sluice_web::not_found);
+    main = if network.role.serves_control() {
+        main.merge(sluice_api::router(ApiState { web: web.clone() }))
+            .fallback(sluice_web::not_found)
+    } else {
+        main.fallback(sluice_web::not_found)
+    };
     let apart = || {
         let routes = health::probes(watched.clone()).merge(not_offered()).merge(data_path(proxy));
         sluice_web::wrap(routes.fallback(sluice_web::not_found), &web)
