@@ -16,7 +16,7 @@ mod recommend;
 mod text;
 mod words;
 
-pub use attacks::{Attack, Incident, Scenario, attacks};
+pub use attacks::{Attack, Incident, Scenario, ScenarioCall, ScenarioOutcome, attacks, attacks_on};
 pub use classify::classify;
 pub use findings::{Finding, FindingKind, findings};
 pub use guides::{Guide, guides};

@@ -149,12 +149,12 @@ impl Sources<'_> {
         let Some(act) = act else {
             return self.last_resort();
         };
-        let confidence = if !strong {
-            Confidence::Low
-        } else if reasons.len() == 1 && self.agrees(act) {
-            Confidence::High
-        } else {
-            Confidence::Medium
+        let agreed = reasons.len() == 1 && self.agrees(act);
+        let confidence = match (strong, agreed) {
+            (true, true) => Confidence::High,
+            (true, false) => Confidence::Medium,
+            (false, true) if self.opening.evidence.is_some() => Confidence::Medium,
+            (false, _) => Confidence::Low,
         };
         Verdict { category: act.category(), confidence, reasons }
     }

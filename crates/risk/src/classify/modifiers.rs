@@ -159,6 +159,7 @@ fn is_key(first: &str, second: &str) -> bool {
         (first, second.trim_end_matches('s')),
         ("api" | "access" | "private" | "ssh" | "encryption" | "signing", "key")
             | ("access" | "api" | "auth" | "bearer" | "deploy", "token")
+            | ("connection", "string")
     )
 }
 

@@ -75,7 +75,7 @@ pub(super) const LISTS: &[(Act, &str)] = &[
     ),
     (
         Act::Write,
-        "request~ process? do? use? work? interact? confirm? try? proceed? continue? help? support? facilitate? begin? need? want? \
+        "request~* process? do? use? work? interact? confirm? try? proceed? continue? help? support? facilitate? begin? need? want? \
          go? let? serve? include? require? give? hold? keep? bring? turn~ allow? manage~ handle~ administer~ control~ maintain~ open~",
     ),
 ];

@@ -37,7 +37,7 @@ noun_sets! {
         payroll crypto bitcoin btc eth usdc usdt sol stablecoin purchase billing remittance \
         coin cash cart card bill token nft donation gift premium dividend loan mortgage escrow withdrawal deposit bet wager stock share_trade";
     is_secret_noun = "password secret credential passphrase apikey passwd pwd mnemonic keychain vault \
-        keystore privatekey otp totp 2fa mfa pat jwt cookie certificate";
+        keystore privatekey otp totp 2fa mfa pat jwt cookie certificate env dotenv";
     /// People's own data.
     is_person_noun = "email mail inbox message contact patient medical health_record employee salary candidate payroll ssn \
         passport customer conversation chat sms whatsapp gmail calendar transcript location bank account_number card transaction";
