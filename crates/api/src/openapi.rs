@@ -7,7 +7,7 @@ use http::header;
 use serde::Serialize;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{InfoBuilder, License, OpenApi, OpenApiBuilder, SecurityRequirement, Server};
-use utoipa::{IntoResponses, ToSchema};
+use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
 use crate::state::described;
 
@@ -34,10 +34,15 @@ pub(crate) fn head() -> OpenApi {
         .bearer_format("slu_…")
         .description(Some("An API token of one workspace"))
         .build();
-    document
-        .components
-        .get_or_insert_default()
-        .add_security_scheme("token", SecurityScheme::Http(token));
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("token", SecurityScheme::Http(token));
+    let mut schemas = Vec::new();
+    for (name, schema) in
+        [(ProblemBody::name(), ProblemBody::schema()), (FaultBody::name(), FaultBody::schema())]
+    {
+        schemas.push((name.into_owned(), schema));
+    }
+    components.schemas.extend(schemas);
     document
 }
 

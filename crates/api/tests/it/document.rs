@@ -1,0 +1,63 @@
+//! The OpenAPI document.
+
+use serde_json::Value;
+
+fn document() -> Value {
+    serde_json::to_value(sluice_api::document()).expect("it serialises")
+}
+
+#[test]
+fn it_is_openapi_3_1_and_names_every_call_of_the_contract() {
+    let document = document();
+    assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
+    let ws = "/workspaces/{ws}";
+    for (method, path) in [
+        ("get", "/me".to_owned()),
+        ("get", format!("{ws}/servers")),
+        ("post", format!("{ws}/servers")),
+        ("patch", format!("{ws}/servers/{{id}}")),
+        ("delete", format!("{ws}/servers/{{id}}")),
+        ("post", format!("{ws}/servers/{{id}}/refresh")),
+        ("get", format!("{ws}/servers/{{id}}/tools")),
+        ("post", format!("{ws}/servers/{{id}}/tools/{{tool}}/apply-recommended")),
+        ("post", format!("{ws}/servers/{{id}}/policies")),
+        ("put", format!("{ws}/policies/{{id}}")),
+        ("get", format!("{ws}/policies/{{id}}/versions")),
+        ("post", format!("{ws}/policies/{{id}}/rollback")),
+        ("post", format!("{ws}/policies/{{id}}/check")),
+        ("post", format!("{ws}/policies/{{id}}/simulate")),
+        ("post", format!("{ws}/servers/{{id}}/grants")),
+        ("patch", format!("{ws}/grants/{{id}}")),
+        ("post", format!("{ws}/grants/{{id}}/rotate")),
+        ("get", format!("{ws}/calls")),
+        ("get", format!("{ws}/calls.csv")),
+        ("get", format!("{ws}/calls.ndjson")),
+        ("get", format!("{ws}/approvals")),
+        ("post", format!("{ws}/approvals/{{id}}/approve")),
+        ("post", format!("{ws}/approvals/{{id}}/deny")),
+        ("get", format!("{ws}/members")),
+        ("post", format!("{ws}/invites")),
+        ("post", format!("{ws}/api-tokens")),
+        ("get", format!("{ws}/admin-events")),
+        ("get", format!("{ws}/usage")),
+    ] {
+        assert!(document["paths"][&path][method].is_object(), "{method} {path}");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_call_is_described() {
+    let document = document();
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().expect("it ends");
+        assert!(document.pointer(pointer).is_some(), "{pointer} leads nowhere");
+    }
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, call) in item.as_object().expect("an item") {
+            let words = call["summary"].as_str().or(call["description"].as_str());
+            assert!(words.is_some_and(|words| !words.is_empty()), "{method} {path} is described");
+            assert!(call["responses"]["default"].is_object(), "{method} {path} tells of problems");
+        }
+    }
+}
