@@ -1,5 +1,6 @@
 //! Text to document, with everything that is wrong with it.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::document::Document;
@@ -18,7 +19,7 @@ pub struct KnownTool {
 }
 
 /// What [`check`] found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Checked {
     /// No errors; maybe warnings.
     pub ok: bool,
@@ -39,6 +40,21 @@ pub fn check(text: &str, known: Option<&[KnownTool]>) -> Checked {
     lint::warn(&document, &tree.root, known, &mut problems);
     let normalised = ok.then(|| normalise(&tree.root));
     Checked { ok, problems: problems.finish(), normalised }
+}
+
+/// The same for bytes that may not be text at all.
+pub fn check_bytes(bytes: &[u8], known: Option<&[KnownTool]>) -> Checked {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => check(text, known),
+        Err(error) => {
+            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let before = String::from_utf8_lossy(valid);
+            let mut problems = Problems::new(&before);
+            let words = "not JSON: the bytes here are not UTF-8".to_owned();
+            problems.error("syntax", before.len(), &Place::ROOT, words);
+            Checked { ok: false, problems: problems.finish(), normalised: None }
+        }
+    }
 }
 
 /// The document, or every error in it.

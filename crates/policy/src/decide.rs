@@ -318,6 +318,7 @@ impl<'r, 'c> Run<'r, 'c> {
                         self.limit_step(StepKind::Limit, limit, StepResult::Charges);
                     }
                     Ok(None) => {
+                        charge(&mut charges, limit, Amount::ZERO, false);
                         self.limit_step(StepKind::Amount, limit, StepResult::CannotTell);
                         self.cannot_tell = true;
                     }

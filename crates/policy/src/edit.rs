@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::check::check;
 use crate::document::DefaultAction;
 use crate::item::canonical;
-use crate::json::{Kind, Node, parse, quote};
+use crate::json::{Node, parse, quote};
 use crate::problem::Problem;
 use crate::short_forms::expand;
 
@@ -41,9 +41,7 @@ pub fn apply_rule(document_text: &str, fragment: &Value) -> Result<String, EditE
     for (key, value) in parts {
         match (key.as_str(), value) {
             ("hide", Value::Array(names)) => {
-                names.iter().for_each(|name| {
-                    text.add_item(&[], "hide", name, &|old| old == canonical(&name.to_string()))
-                });
+                names.iter().for_each(|name| text.add_item(&[], "hide", name));
             }
             ("all_tools", Value::Object(entry)) => text.add_entry(&[], "all_tools", entry),
             ("tools", Value::Object(tools)) => {
@@ -113,8 +111,7 @@ impl Edited {
         if self.short_form_has(place, tool, list, item) {
             return;
         }
-        let identity = identity(list, &item.to_string());
-        self.add_item(place, list, item, &|old| identity_of(list, old) == identity);
+        self.add_item(place, list, item);
     }
 
     fn short_form_has(&self, place: &[&str], tool: &str, list: &str, item: &Value) -> bool {
@@ -142,8 +139,8 @@ impl Edited {
         parse(&self.text).is_ok_and(|tree| find(&tree.root, path).is_some())
     }
 
-    /// Appends to the list `key` of the object at `path`, unless `same` knows an element; makes the list if it is not there.
-    fn add_item(&mut self, path: &[&str], key: &str, item: &Value, same: &dyn Fn(&str) -> bool) {
+    /// Appends to the list `key` of the object at `path`, unless it is there; makes the list if that is not.
+    fn add_item(&mut self, path: &[&str], key: &str, item: &Value) {
         let mut place = path.to_vec();
         place.push(key);
         if !self.has(&place) {
@@ -152,8 +149,9 @@ impl Edited {
         let edit = {
             let Ok(tree) = parse(&self.text) else { return };
             let Some(list) = find(&tree.root, &place) else { return };
-            let texts = list.items().iter().map(|old| &self.text[old.start..old.end]);
-            if texts.map(canonical).any(|old| same(&old)) {
+            let wanted = identity(key, &item.to_string());
+            let mut texts = list.items().iter().map(|old| &self.text[old.start..old.end]);
+            if texts.any(|old| identity(key, old) == wanted) {
                 return;
             }
             let last = list.items().last().map(|old| old.end);
@@ -259,19 +257,12 @@ fn find<'n, 'a>(root: &'n Node<'a>, path: &[&str]) -> Option<&'n Node<'a>> {
     path.iter().try_fold(root, |node, key| node.get(key))
 }
 
-/// What makes two elements of a list the same.
+/// What makes two elements of a list the same: for limits counter, window and scope.
 fn identity(list: &str, raw: &str) -> String {
-    identity_of(list, &canonical(raw))
-}
-
-fn identity_of(list: &str, raw: &str) -> String {
-    if list != "limits" {
-        return raw.to_owned();
-    }
-    let Ok(tree) = parse(raw) else { return raw.to_owned() };
-    let text = |key: &str, default: &str| match tree.root.get(key).map(|node| &node.kind) {
-        Some(Kind::Text(text)) => text.to_string(),
-        _ => default.to_owned(),
+    let limit = if list == "limits" { parse(raw).ok() } else { None };
+    let Some(tree) = limit else { return canonical(raw) };
+    let text = |key: &str, default: &str| {
+        tree.root.get(key).and_then(Node::text).unwrap_or(default).to_owned()
     };
     format!("{}\n{}\n{}", text("counter", ""), text("window", ""), text("scope", "grant"))
 }

@@ -107,10 +107,7 @@ impl<'p> Pass<'p, '_> {
         if self.recorded
             && let Some(kind) = marker(text)
         {
-            self.fill(at, Item::Untold(None));
-            if let Some(slot) = branch.slot {
-                self.slots[slot] = Item::Untold(Some(kind));
-            }
+            self.untold(branch, kind);
             return Ok(());
         }
         if kind != ValueKind::Object {
@@ -155,6 +152,23 @@ impl<'p> Pass<'p, '_> {
         Ok(())
     }
 
+    /// The log kept only the type: what the type can hold is open, the rest is as with any value of it.
+    fn untold(&mut self, branch: &'p Branch, kind: ValueKind) {
+        for (holder, children) in [
+            (ValueKind::Object, branch.keys.iter().map(|(_, child)| *child).collect::<Vec<_>>()),
+            (ValueKind::List, branch.indexes.iter().map(|(_, child)| *child).collect()),
+        ] {
+            if kind == holder {
+                children.into_iter().for_each(|child| self.fill(child, Item::Untold(None)));
+            } else {
+                self.block(children.into_iter(), kind);
+            }
+        }
+        if let Some(slot) = branch.slot {
+            self.slots[slot] = Item::Untold(Some(kind));
+        }
+    }
+
     /// Below a null there is nothing; below another wrong type it is told that something is there.
     fn block(&mut self, children: impl Iterator<Item = usize>, kind: ValueKind) {
         if kind != ValueKind::Null {
@@ -187,7 +201,13 @@ pub(crate) fn walk<'a>(
 ) -> bool {
     let Item::Raw(kind, text) = item else { return look(item) };
     if recorded && let Some(kind) = marker(text) {
-        return look(Item::Untold(segments.is_empty().then_some(kind)));
+        return look(match (segments.first(), kind) {
+            (None, _) => Item::Untold(Some(kind)),
+            (_, ValueKind::Null) => Item::Missing,
+            (Some(Segment::Key(_)), ValueKind::Object)
+            | (Some(Segment::Index(_) | Segment::Each), ValueKind::List) => Item::Untold(None),
+            _ => Item::Blocked(kind),
+        });
     }
     let Some((segment, rest)) = segments.split_first() else { return look(item) };
     let mut lexer = Lexer::new(text);

@@ -42,7 +42,7 @@ pub use cases::{
     CallContext, CallFile, Case, CaseOutcome, CaseResult, CasesFile, CasesReport, Expect,
     ExpectWhole, FileError, GrantContext, SessionContext, ToolContext, run_tests,
 };
-pub use check::{Checked, KnownTool, check};
+pub use check::{Checked, KnownTool, check, check_bytes};
 pub use compile::{CompiledPolicy, compile};
 pub use decide::decide_without_policy;
 pub use decision::{

@@ -215,12 +215,24 @@ pub(super) static APPROVER: Format = Format {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
     use super::*;
     use proptest::prelude::*;
 
-    fn agree(format: &Format, text: &str) {
-        let pattern = regex::Regex::new(&(format.pattern)()).expect("a pattern");
-        assert_eq!(pattern.is_match(text), (format.check)(text).is_ok(), "{format:?} {text:?}");
+    thread_local! {
+        static PATTERNS: RefCell<HashMap<usize, regex::Regex>> = RefCell::new(HashMap::new());
+    }
+
+    fn agree(format: &'static Format, text: &str) {
+        PATTERNS.with_borrow_mut(|patterns| {
+            let key = std::ptr::from_ref(format).addr();
+            let pattern = patterns
+                .entry(key)
+                .or_insert_with(|| regex::Regex::new(&(format.pattern)()).expect("a pattern"));
+            assert_eq!(pattern.is_match(text), (format.check)(text).is_ok(), "{format:?} {text:?}");
+        });
     }
 
     #[test]

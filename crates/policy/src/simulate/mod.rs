@@ -120,7 +120,7 @@ fn one(
         return told(SimulatedOutcome::CannotTell, None, String::new());
     }
     let outcome = outcome_of(&decision);
-    if outcome == SimulatedOutcome::Deny || decision.observed && decision.charges.is_empty() {
+    if outcome == SimulatedOutcome::Deny {
         return told(outcome, Some(decision.code), decision.rule);
     }
     match counters.take(&decision.charges, call) {

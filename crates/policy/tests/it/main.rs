@@ -1,0 +1,17 @@
+//! Tests of the policy language from outside.
+
+mod checker;
+mod decisions;
+mod docs;
+mod edits;
+mod faults;
+mod files;
+mod fuzz;
+mod generate;
+mod operators;
+mod properties;
+mod reference;
+mod schema;
+mod simulation;
+mod support;
+mod warnings;
