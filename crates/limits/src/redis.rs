@@ -147,7 +147,7 @@ impl RedisCounters {
         }
         let refund = Refund::new(call);
         let done = self.circuit.run(refund.call()).await;
-        if done.is_err() {
+        if done.as_ref().is_err_and(|failed| fault::concerns_all(&failed.reason)) {
             self.circuit.keep(refund);
         }
         done.map(|_| ())

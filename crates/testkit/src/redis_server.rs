@@ -31,6 +31,21 @@ impl RedisServer {
         server
     }
 
+    /// A Sentinel that watches `master` under the name `mymaster`. Its own file, as it rewrites it.
+    pub fn start_sentinel(master: &Self) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        let file = dir.path().join("sentinel.conf");
+        let watch = format!(
+            "sentinel monitor mymaster 127.0.0.1 {} 1\nsentinel down-after-milliseconds mymaster 1000\n",
+            master.port
+        );
+        std::fs::write(&file, watch).expect("a file can be written");
+        let settings = vec![file.display().to_string(), "--sentinel".to_owned()];
+        let mut server = Self { child: None, port: free_port(), settings, dir };
+        server.restart();
+        server
+    }
+
     /// Stops the process without ending it: connections stand, and nothing answers.
     pub fn freeze(&self) {
         self.signal("-STOP");
@@ -80,6 +95,14 @@ impl RedisServer {
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
+        if let [file, mode] = &self.settings[..]
+            && mode == "--sentinel"
+        {
+            let port = self.port.to_string();
+            command.args([file, mode, "--port", &port, "--bind", "127.0.0.1"]);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            return command;
+        }
         command
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])

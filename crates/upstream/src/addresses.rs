@@ -54,7 +54,7 @@ fn refusal_v4(address: Ipv4Addr) -> Option<Refusal> {
     })
 }
 
-/// Only global unicast (2000::/3) can be public, and not all of it is.
+/// Only global unicast (`2000::/3`) can be public, and not all of it is.
 fn refusal_v6(address: Ipv6Addr) -> Option<Refusal> {
     use Refusal::{Inside, Never};
     let segments = address.segments();
@@ -64,7 +64,7 @@ fn refusal_v6(address: Ipv6Addr) -> Option<Refusal> {
         [0xfc00..=0xfdff, ..] => Inside("a private address"),
         [0xfe80..=0xfebf, ..] => Inside("a link-local address"),
         [0xff00..=0xffff, ..] => Never("a multicast address"),
-        [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0, 0, 0, 0, 0, 0, ..] => {
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => {
             Never("an IPv4 address in IPv6 form")
         }
         [0x0064, 0xff9b, ..] => Never("a NAT64 address"),
@@ -78,90 +78,29 @@ fn refusal_v6(address: Ipv6Addr) -> Option<Refusal> {
 }
 
 /// Ports that speak something else, where an HTTP request could do harm (Fetch standard, "bad port").
-pub(crate) const fn is_bad_port(port: u16) -> bool {
-    matches!(
-        port,
-        0 | 1
-            | 7
-            | 9
-            | 11
-            | 13
-            | 15
-            | 17
-            | 19
-            | 20
-            | 21
-            | 22
-            | 23
-            | 25
-            | 37
-            | 42
-            | 43
-            | 53
-            | 69
-            | 77
-            | 79
-            | 87
-            | 95
-            | 101
-            | 102
-            | 103
-            | 104
-            | 109
-            | 110
-            | 111
-            | 113
-            | 115
-            | 117
-            | 119
-            | 123
-            | 135
-            | 137
-            | 139
-            | 143
-            | 161
-            | 179
-            | 389
-            | 427
-            | 465
-            | 512
-            | 513
-            | 514
-            | 515
-            | 526
-            | 530
-            | 531
-            | 532
-            | 540
-            | 548
-            | 554
-            | 556
-            | 563
-            | 587
-            | 601
-            | 636
-            | 989
-            | 990
-            | 993
-            | 995
-            | 1719
-            | 1720
-            | 1723
-            | 2049
-            | 3659
-            | 4045
-            | 4190
-            | 5060
-            | 5061
-            | 6000
-            | 6566
-            | 6665..=6669 | 6679 | 6697 | 10080
-    )
+#[rustfmt::skip]
+const BAD_PORTS: [u16; 83] = [
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697, 10080,
+];
+
+pub(crate) fn is_bad_port(port: u16) -> bool {
+    BAD_PORTS.binary_search(&port).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bad_ports_are_found() {
+        assert!(BAD_PORTS.is_sorted());
+        assert!(is_bad_port(0) && is_bad_port(25) && is_bad_port(10_080));
+        assert!(!is_bad_port(80) && !is_bad_port(443) && !is_bad_port(8_080));
+    }
 
     #[test]
     fn addresses_are_sorted() {

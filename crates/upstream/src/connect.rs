@@ -124,21 +124,16 @@ where
     }
 }
 
-/// The first cause of a type, however deep.
-pub(crate) fn cause<'a, T: std::error::Error + 'static>(
+/// The causes of a type, however deep.
+pub(crate) fn causes<'a, T: std::error::Error + 'static>(
     error: &'a (dyn std::error::Error + 'static),
-) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
+) -> impl Iterator<Item = &'a T> {
+    std::iter::successors(Some(error), |error| {
         // An `io::Error` does not name the error that it was made of as its source.
-        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        next = match wrapped {
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),
-        };
-    }
-    None
+        }
+    })
+    .filter_map(|error| error.downcast_ref())
 }

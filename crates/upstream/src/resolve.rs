@@ -54,12 +54,11 @@ impl Resolver {
         if let Ok(address) = bare.parse::<IpAddr>() {
             return Ok(vec![address]);
         }
-        match &self.instead {
-            Some(resolve) => resolve(host),
-            None => {
-                let found = tokio::net::lookup_host((host, port)).await?;
-                Ok(found.map(|address| address.ip()).collect())
-            }
+        if let Some(resolve) = &self.instead {
+            resolve(host)
+        } else {
+            let found = tokio::net::lookup_host((host, port)).await?;
+            Ok(found.map(|address| address.ip()).collect())
         }
     }
 }

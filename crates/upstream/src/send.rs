@@ -24,16 +24,16 @@ use sluice_domain::ServerId;
 use url::Url;
 
 use crate::check::{self, UrlProblem};
-use crate::connect::{Bounded, CheckedTcp, ConnectFault, cause};
+use crate::connect::{Bounded, CheckedTcp, ConnectFault, causes};
 use crate::resolve::{Resolve, Resolver};
 use crate::target::Target;
 
 /// Connection pools held at once; the least used goes first.
 const MAX_POOLS: u64 = 10_000;
 /// How long an unused connection is kept.
-const POOL_IDLE: Duration = Duration::from_secs(60);
+const POOL_IDLE: Duration = Duration::from_mins(1);
 /// How long an unused pool is kept.
-const POOLS_IDLE: Duration = Duration::from_secs(600);
+const POOLS_IDLE: Duration = Duration::from_mins(10);
 const MAX_IDLE_CONNECTIONS: usize = 64;
 
 /// How connections are made.
@@ -75,9 +75,13 @@ pub enum SendError {
     ClosedBeforeSend,
     #[error("the upstream broke off the connection")]
     Cut(#[source] ClientError),
-    /// Something answered, but not in HTTP.
+    /// Something answered, but not in HTTP; perhaps before it was asked.
     #[error("the upstream does not speak HTTP")]
-    NotHttp(#[source] ClientError),
+    NotHttp {
+        sent: bool,
+        #[source]
+        cause: ClientError,
+    },
     #[error("the request cannot be sent: {0}")]
     Unsendable(&'static str),
 }
@@ -85,7 +89,7 @@ pub enum SendError {
 impl SendError {
     /// Whether the upstream may have seen the request, and so may have done what it asks.
     pub const fn may_have_run(&self) -> bool {
-        matches!(self, Self::TimedOutAfterSend | Self::Cut(_) | Self::NotHttp(_))
+        matches!(self, Self::TimedOutAfterSend | Self::Cut(_) | Self::NotHttp { sent: true, .. })
     }
 }
 
@@ -193,7 +197,7 @@ pub(crate) fn secret_value(secret: &SecretString) -> Option<HeaderValue> {
 }
 
 fn explain(error: ClientError, sent: bool) -> SendError {
-    if let Some(fault) = cause::<ConnectFault>(&error) {
+    if let Some(fault) = causes::<ConnectFault>(&error).next() {
         return match fault {
             ConnectFault::Refused(what) => SendError::Refused(what),
             ConnectFault::Dns => SendError::Dns,
@@ -204,17 +208,18 @@ fn explain(error: ClientError, sent: bool) -> SendError {
     if let Some(words) = tls_words(&error) {
         return if sent { SendError::Cut(error) } else { SendError::Tls(words) };
     }
-    match cause::<hyper::Error>(&error) {
-        _ if !sent => SendError::ClosedBeforeSend,
-        Some(hyper) if hyper.is_parse() => SendError::NotHttp(error),
-        _ => SendError::Cut(error),
+    let is_http = !causes::<hyper::Error>(&error).any(hyper::Error::is_parse);
+    match (is_http, sent) {
+        (false, _) => SendError::NotHttp { sent, cause: error },
+        (true, true) => SendError::Cut(error),
+        (true, false) => SendError::ClosedBeforeSend,
     }
 }
 
 /// What went wrong with TLS, short enough for a page.
 fn tls_words(error: &ClientError) -> Option<String> {
     let is_connect = error.is_connect();
-    match cause::<rustls::Error>(error) {
+    match causes::<rustls::Error>(error).next() {
         Some(rustls::Error::InvalidCertificate(why)) => {
             Some(format!("its certificate is not valid ({why})"))
         }

@@ -36,6 +36,9 @@ impl Refund {
     }
 }
 
+/// A connection and its number, so that the many calls on a broken one replace it once.
+type Numbered = (u64, Link);
+
 /// What is wrong, since when.
 #[derive(Debug, Clone)]
 struct Fault {
@@ -47,7 +50,8 @@ struct Fault {
 pub(crate) struct Circuit {
     address: Address,
     options: RedisOptions,
-    link: Mutex<Option<Link>>,
+    link: Mutex<Option<Numbered>>,
+    links: AtomicU64,
     connecting: tokio::sync::Mutex<()>,
     fault: Mutex<Option<Fault>>,
     faults: AtomicU64,
@@ -60,6 +64,7 @@ impl Circuit {
             address,
             options,
             link: Mutex::new(None),
+            links: AtomicU64::new(0),
             connecting: tokio::sync::Mutex::new(()),
             fault: Mutex::new(None),
             faults: AtomicU64::new(0),
@@ -90,18 +95,18 @@ impl Circuit {
 
     /// Once, and once more over a new connection where the old one was found broken.
     async fn attempt(&self, call: &Call) -> RedisResult<Value> {
-        let mut link = self.link().await?;
+        let (number, mut link) = self.link().await?;
         match send(&mut link, call).await {
             Err(error) if link_is_useless(&error) => {
-                self.link.lock().take();
-                send(&mut self.link().await?, call).await
+                self.link.lock().take_if(|(current, _)| *current == number);
+                send(&mut self.link().await?.1, call).await
             }
             answer => answer,
         }
     }
 
     /// The connection, made if there is none; one caller makes it for all.
-    async fn link(&self) -> RedisResult<Link> {
+    async fn link(&self) -> RedisResult<Numbered> {
         if let Some(link) = self.link.lock().clone() {
             return Ok(link);
         }
@@ -110,8 +115,13 @@ impl Circuit {
             return Ok(link);
         }
         let link = Link::open(&self.address, self.options.timeout).await?;
-        *self.link.lock() = Some(link.clone());
-        Ok(link)
+        Ok(self.put(link))
+    }
+
+    fn put(&self, link: Link) -> Numbered {
+        let numbered = (self.links.fetch_add(1, Ordering::Relaxed), link);
+        *self.link.lock() = Some(numbered.clone());
+        numbered
     }
 
     /// Notes a fault, and starts the task that waits for the end of it.
@@ -144,7 +154,7 @@ impl Circuit {
     }
 
     /// Tries a write over a new connection, then pays the refunds that are due, then closes.
-    async fn try_to_close(&self, shard: &str) -> bool {
+    async fn try_to_close(self: &Arc<Self>, shard: &str) -> bool {
         let trial = timeout(self.options.timeout, async {
             let mut link = Link::open(&self.address, self.options.timeout).await?;
             link.send(&trial_write(shard)).await?;
@@ -153,10 +163,11 @@ impl Circuit {
         let failed = match trial.await {
             Ok(Ok(link)) => match self.pay(link.clone()).await {
                 Ok(()) => {
-                    *self.link.lock() = Some(link);
+                    self.put(link);
                     let fault = self.fault.lock().take();
                     let lasted_ms = fault.map_or(0, |fault| fault.since.elapsed().as_millis());
                     tracing::info!(lasted_ms, "Limits are available again");
+                    self.pay_what_came_late();
                     return true;
                 }
                 Err(error) => unavailable(&error).reason,
@@ -187,12 +198,32 @@ impl Circuit {
     }
 
     /// Keeps a refund for when the store is back.
-    pub(crate) fn keep(&self, refund: Refund) {
-        let mut refunds = self.refunds.lock();
-        if refunds.len() >= MAX_WAITING {
-            refunds.pop_front();
+    pub(crate) fn keep(self: &Arc<Self>, refund: Refund) {
+        {
+            let mut refunds = self.refunds.lock();
+            if refunds.len() >= MAX_WAITING {
+                refunds.pop_front();
+            }
+            refunds.push_back(refund);
         }
-        refunds.push_back(refund);
+        self.pay_what_came_late();
+    }
+
+    /// Pays refunds that came while the circuit was closing: nobody else would.
+    fn pay_what_came_late(self: &Arc<Self>) {
+        if self.fault.lock().is_some() || self.refunds.lock().is_empty() {
+            return;
+        }
+        let circuit = Arc::clone(self);
+        tokio::spawn(async move {
+            let paid = match circuit.link().await {
+                Ok((_, link)) => circuit.pay(link).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = paid {
+                circuit.trip(&unavailable(&error).reason, "");
+            }
+        });
     }
 
     /// Finds out how the server is, if it is not known to be faulty.
@@ -201,7 +232,7 @@ impl Circuit {
             return;
         }
         let trial = timeout(self.options.timeout, async {
-            self.link().await?.send(&trial_write(&probe_key(""))).await
+            self.link().await?.1.send(&trial_write(&probe_key(""))).await
         });
         let failed = match trial.await {
             Ok(Ok(_)) => return,

@@ -1,10 +1,10 @@
-//! A cluster of three masters: a call's keys are on one shard, and every shard knows the scripts.
+//! Several servers: a cluster, whose shards all know the scripts, and a master that Sentinels name.
 
 use sluice_domain::{ReservationId, WorkspaceId};
 use sluice_limits::{Counters, Reason, RedisOptions};
-use sluice_testkit::RedisCluster;
+use sluice_testkit::{RedisCluster, RedisServer};
 
-use crate::store::{demand, of};
+use crate::store::{demand, eventually, of};
 
 #[tokio::test]
 async fn limits_hold_on_every_shard_of_a_cluster() {
@@ -55,4 +55,42 @@ async fn a_cluster_addressed_as_one_server_is_named_as_such() {
         }
     }
     panic!("no workspace was on another shard");
+}
+
+#[tokio::test]
+async fn a_failover_is_followed() {
+    let (master, replica) = (RedisServer::start(), RedisServer::start());
+    let ask = async |server: &RedisServer, words: &[&str]| -> String {
+        let client = redis::Client::open(server.url()).expect("an address");
+        let mut connection = client.get_multiplexed_async_connection().await.expect("it listens");
+        let answer = redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await;
+        redis::from_redis_value(answer.expect("it obeys")).unwrap_or_default()
+    };
+    ask(&replica, &["REPLICAOF", "127.0.0.1", &master.address().port().to_string()]).await;
+    let in_step = async || ask(&master, &["INFO", "replication"]).await.contains("state=online");
+    eventually("the replica is in step", in_step).await;
+    let sentinel = RedisServer::start_sentinel(&master);
+    let known = async || ask(&sentinel, &["INFO", "sentinel"]).await.contains("slaves=1");
+    eventually("the Sentinel knows the replica", known).await;
+
+    let url = format!("redis-sentinel://{}/mymaster", sentinel.address());
+    let counters = Counters::redis(&url, RedisOptions::default()).await.expect("an address");
+    let (workspace, limit) = (WorkspaceId::new(), [demand("n", "hour", "2")]);
+    let reserve = async || counters.reserve(workspace, ReservationId::new(), &limit).await;
+    assert!(reserve().await.expect("available").granted);
+    // The charge must have reached the replica: what had not is lost, as is said.
+    ask(&master, &["WAIT", "1", "5000"]).await;
+    ask(&sentinel, &["SENTINEL", "FAILOVER", "mymaster"]).await;
+    let promoted = async || ask(&replica, &["INFO", "replication"]).await.contains("role:master");
+    eventually("the replica is promoted", promoted).await;
+    let demoted = async || ask(&master, &["INFO", "replication"]).await.contains("role:slave");
+    eventually("the master is demoted", demoted).await;
+    let mut second = reserve().await;
+    if second.is_err() {
+        // The Sentinel may name the old master a moment longer.
+        eventually("the new master is found", async || counters.health().is_well()).await;
+        second = reserve().await;
+    }
+    assert!(second.expect("available").granted);
+    assert!(!reserve().await.expect("available").granted, "the count went along");
 }

@@ -10,13 +10,14 @@ use hyper::body::Incoming;
 
 use super::ReadError;
 use crate::idle::{IdleBody, IdleError};
+use crate::target::Target;
 
 /// The bound on one answer, and on one event.
 pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Error answers are only looked at, not kept.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// The bound on silence within an answer.
-pub(super) const SILENCE: Duration = Duration::from_secs(15);
+/// The bound on silence within an answer, where the server's own is longer.
+const SILENCE: Duration = Duration::from_secs(15);
 
 /// What kind of body an answer has.
 pub(super) enum Kind {
@@ -28,8 +29,12 @@ pub(super) enum Kind {
 
 /// Refuses what is not an answer of MCP by status and type. An error with a JSON body is handed on,
 /// since JSON-RPC errors of the newer era travel with HTTP errors.
-pub(super) fn kind(status: StatusCode, headers: &HeaderMap) -> Result<Kind, ReadError> {
-    let plain = by_status(status, headers);
+pub(super) fn kind(
+    target: &Target,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Result<Kind, ReadError> {
+    let plain = by_status(target, status, headers);
     let media = media_type(headers);
     if let Some(error) = plain {
         return match (status, media.as_str()) {
@@ -52,12 +57,17 @@ pub(super) fn kind(status: StatusCode, headers: &HeaderMap) -> Result<Kind, Read
 }
 
 /// The error that a status means, if it is one.
-pub(super) fn by_status(status: StatusCode, headers: &HeaderMap) -> Option<ReadError> {
+pub(super) fn by_status(
+    target: &Target,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Option<ReadError> {
     Some(match status.as_u16() {
         200..=299 => return None,
         300..=399 => {
-            let to = headers.get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()));
-            ReadError::Redirect(short(&to.unwrap_or_else(|| "nowhere".into())))
+            let to = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+            let to = to.and_then(|to| target.url.join(to).ok());
+            ReadError::Redirect(to.map_or_else(|| "nowhere".to_owned(), |to| short(to.as_str())))
         }
         401 | 407 => ReadError::Unauthorized,
         403 => ReadError::Forbidden,
@@ -84,9 +94,12 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// The whole body, if it is not too large and does not take too long.
-pub(super) async fn whole(response: Response<Incoming>) -> Result<Bytes, ReadError> {
+pub(super) async fn whole(
+    target: &Target,
+    response: Response<Incoming>,
+) -> Result<Bytes, ReadError> {
     let bound = if response.status().is_success() { MAX_BYTES } else { MAX_ERROR_BYTES };
-    let mut body = IdleBody::new(response.into_body(), SILENCE);
+    let mut body = IdleBody::new(response.into_body(), silence(target));
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|error| idle(&error))?.into_data() else { continue };
@@ -96,6 +109,11 @@ pub(super) async fn whole(response: Response<Incoming>) -> Result<Bytes, ReadErr
         bytes.extend_from_slice(&data);
     }
     Ok(bytes.freeze())
+}
+
+/// How long an answer of a target may be silent.
+pub(super) fn silence(target: &Target) -> Duration {
+    target.idle_timeout.min(SILENCE)
 }
 
 pub(super) const fn idle(error: &IdleError) -> ReadError {

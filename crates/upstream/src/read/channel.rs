@@ -65,13 +65,13 @@ impl<'a> Channel<'a> {
         let mut request = Request::new(Full::new(Bytes::new()));
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let response = sent(upstream.send(target, request).await)?;
-        if let Some(error) = by_status(response.status(), response.headers()) {
+        if let Some(error) = by_status(target, response.status(), response.headers()) {
             return Err(error);
         }
-        let Ok(Kind::Events) = answer::kind(response.status(), response.headers()) else {
+        let Ok(Kind::Events) = answer::kind(target, response.status(), response.headers()) else {
             return Err(ReadError::NoEventStream);
         };
-        let mut events = Events::new(response.into_body());
+        let mut events = Events::new(target, response.into_body());
         loop {
             let (name, data) = events.next().await?;
             if name == "endpoint" {
@@ -105,7 +105,7 @@ impl<'a> Channel<'a> {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let response = self.post(method, &message).await?;
         if let Way::Sse { events, .. } = &mut self.way {
-            if let Some(error) = by_status(response.status(), response.headers()) {
+            if let Some(error) = by_status(self.target, response.status(), response.headers()) {
                 return Err(error);
             }
             return answer_among(events, id).await;
@@ -116,12 +116,14 @@ impl<'a> Channel<'a> {
         {
             *session = response.headers().get(SESSION).cloned();
         }
-        match answer::kind(response.status(), response.headers())? {
-            Kind::Events => answer_among(&mut Events::new(response.into_body()), id).await,
+        match answer::kind(self.target, response.status(), response.headers())? {
+            Kind::Events => {
+                answer_among(&mut Events::new(self.target, response.into_body()), id).await
+            }
             Kind::Empty => Err(ReadError::NotMcp),
             Kind::Json => {
-                let error = by_status(response.status(), response.headers());
-                match answer_in(&whole(response).await?, id) {
+                let error = by_status(self.target, response.status(), response.headers());
+                match answer_in(&whole(self.target, response).await?, id) {
                     Some(answer) => Ok(answer),
                     None => Err(error.unwrap_or(ReadError::NotMcp)),
                 }
@@ -132,7 +134,7 @@ impl<'a> Channel<'a> {
     pub(super) async fn notify(&mut self, method: &str) -> Result<(), ReadError> {
         let message = json!({ "jsonrpc": "2.0", "method": method });
         let response = self.post(method, &message).await?;
-        by_status(response.status(), response.headers()).map_or(Ok(()), Err)
+        by_status(self.target, response.status(), response.headers()).map_or(Ok(()), Err)
     }
 
     /// Ends the session, if there is one. How the server takes it does not matter.

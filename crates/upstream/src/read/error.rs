@@ -58,7 +58,9 @@ impl ReadError {
             Self::Send(SendError::Tls(_)) => "upstream_tls",
             Self::Send(SendError::TimedOutBeforeSend | SendError::TimedOutAfterSend)
             | Self::Slow => "upstream_slow",
-            Self::Send(SendError::NotHttp(_)) | Self::NotMcp | Self::Coded(_) => "upstream_not_mcp",
+            Self::Send(SendError::NotHttp { .. }) | Self::NotMcp | Self::Coded(_) => {
+                "upstream_not_mcp"
+            }
             Self::Send(SendError::Unsendable(_)) => "upstream_unsendable",
             Self::Send(_) => "upstream_down",
             Self::Cut => "upstream_cut",
@@ -89,7 +91,7 @@ impl ReadError {
             Self::Send(SendError::Tls(_)) => {
                 "Check that the address should begin with https: and that the server's certificate is valid for its host."
             }
-            Self::Send(SendError::NotHttp(_)) => {
+            Self::Send(SendError::NotHttp { .. }) => {
                 "Check the port, and whether the address should begin with https:."
             }
             Self::Send(SendError::Unsendable(_)) => "Check the server's headers.",

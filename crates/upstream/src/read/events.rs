@@ -7,8 +7,9 @@ use hyper::body::Incoming;
 use sluice_mcp::{Event, EventStream, event_data};
 
 use super::ReadError;
-use super::answer::{MAX_BYTES, SILENCE, idle};
+use super::answer::{MAX_BYTES, idle, silence};
 use crate::idle::IdleBody;
+use crate::target::Target;
 
 /// More events than a list of tools needs, whatever comes between.
 const MAX_EVENTS: usize = 10_000;
@@ -23,9 +24,9 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(body: Incoming) -> Self {
+    pub(super) fn new(target: &Target, body: Incoming) -> Self {
         Self {
-            body: IdleBody::new(body, SILENCE),
+            body: IdleBody::new(body, silence(target)),
             cutter: EventStream::new(MAX_BYTES),
             ready: VecDeque::new(),
             seen: 0,
@@ -69,7 +70,7 @@ impl Events {
 /// The event's name: the last `event` field.
 fn name(raw: &[u8]) -> String {
     let lines = raw.split(|byte| matches!(byte, b'\n' | b'\r'));
-    let named = lines.filter_map(|line| line.strip_prefix(b"event:")).last();
+    let named = lines.filter_map(|line| line.strip_prefix(b"event:")).next_back();
     let name = named.map(|name| name.strip_prefix(b" ").unwrap_or(name));
     name.map_or_else(|| "message".to_owned(), |name| String::from_utf8_lossy(name).into_owned())
 }
