@@ -225,6 +225,7 @@ impl Control {
             Verdict::Decided(approval) => (approval, 0),
             Verdict::MoreNeeded { approval, missing } => (approval, missing),
             Verdict::AlreadyYours(_) => {
+                tx.rollback().await?;
                 let detail = "you approved this already; somebody else must approve it too";
                 return Err(conflict("already_yours", detail.to_owned()));
             }
@@ -233,6 +234,8 @@ impl Control {
                     Some(user) => users::find(conn, user).await?.map(|user| user.email),
                     None => None,
                 };
+                // At once: the row's lock would keep a sweep from seeing it.
+                tx.rollback().await?;
                 return Err(too_late(&approval, by.as_deref()));
             }
         };

@@ -1,12 +1,14 @@
 //! Trying a document on calls before it is saved: calls that are made up, or those of the log.
-//! Nothing is charged and nothing is forwarded; counters count as empty.
+//! Nothing is charged and nothing is forwarded. For made-up calls counters count as empty; for those
+//! of the log limits are counted anew, in the order of time.
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{CallId, CallRecord, Code, Outcome, ServerId, ToolState};
 use sluice_policy::{
-    Arguments, CallInput, CompiledPolicy, Decision, Settings, ToolFacts, Verdict, compile,
+    Arguments, CallInput, CompiledPolicy, Decision, RecordedCall, Settings, SimulatedCall,
+    SimulatedOutcome, ToolFacts, Verdict, compile, simulate,
 };
 use sluice_store::servers::Server;
 use sluice_store::tools::Tool;
@@ -125,7 +127,7 @@ impl Control {
                 let filter = CallsOf { server: Some(server), ..*filter };
                 let page = Page::first(limit.min(MAX_TRIALS));
                 let calls = self.calls(viewer, &filter, page).await?.items;
-                calls.iter().filter_map(|call| logged(&place, call)).collect()
+                counted(&place, &calls)
             }
         };
         Ok(summed(trials))
@@ -158,29 +160,72 @@ fn these(
     calls.iter().enumerate().map(one).collect()
 }
 
-fn logged(place: &Place<'_>, call: &CallRecord) -> Option<Trial> {
+/// The calls of the log under the document, with its limits.
+fn counted(place: &Place<'_>, calls: &[CallRecord]) -> Vec<Trial> {
+    let recorded = |call: &CallRecord| {
+        let tool = call.tool.clone()?;
+        Some(RecordedCall {
+            at: call.at,
+            facts: place.facts(&tool),
+            tool,
+            arguments: call.arguments.clone(),
+            grant: call.grant.to_string(),
+            grant_label: call.grant_label.clone(),
+            session: call.session.clone(),
+            client_name: call.client_name.clone(),
+        })
+    };
+    let (calls, recorded): (Vec<_>, Vec<_>) =
+        calls.iter().filter_map(|call| Some((call, recorded(call)?))).unzip();
+    let simulated = simulate(&place.policy, &recorded, Settings::from(&place.server.settings));
+    let outcomes = simulated.calls.into_iter().map(|call| (call.index, call));
+    let mut outcomes: HashMap<_, _> = outcomes.collect();
+    let trials = calls.iter().zip(&recorded).enumerate();
+    trials
+        .map(|(index, (call, recorded))| logged(place, call, recorded, outcomes.remove(&index)))
+        .collect()
+}
+
+fn logged(
+    place: &Place<'_>,
+    call: &CallRecord,
+    recorded: &RecordedCall,
+    simulated: Option<SimulatedCall>,
+) -> Trial {
     let made_up = TrialCall {
-        tool: call.tool.clone()?,
+        tool: recorded.tool.clone(),
         arguments: None,
         grant_label: call.grant_label.clone(),
         client_name: call.client_name.clone(),
         at: Some(call.at),
     };
-    let kept = call.arguments.as_deref();
-    let arguments = kept.map_or(Ok(Arguments::EMPTY), Arguments::recorded).ok()?;
-    let decision = place.decide(&made_up, arguments, call.at, false);
+    let kept = call.arguments.as_deref().and_then(|text| Arguments::recorded(text).ok());
+    let mut decision = place.decide(&made_up, kept.unwrap_or(Arguments::EMPTY), call.at, false);
+    match simulated {
+        Some(SimulatedCall { outcome: SimulatedOutcome::Deny, code: Some(code), rule, .. })
+            if decision.verdict == Verdict::Forward =>
+        {
+            // The decision alone does not know the counters.
+            decision.verdict = Verdict::Deny;
+            decision.code = code;
+            decision.rule = rule;
+        }
+        Some(SimulatedCall { outcome: SimulatedOutcome::CannotTell, .. }) => {
+            decision.cannot_tell = true;
+        }
+        _ => {}
+    }
     let (went_on, goes_on) =
         (call.outcome == Outcome::Allowed, decision.verdict == Verdict::Forward);
-    Some(Trial {
+    // What failed on the way says nothing of a policy.
+    let decided = !matches!(call.outcome, Outcome::Failed | Outcome::Rejected | Outcome::Waiting);
+    Trial {
         tool: made_up.tool,
         at: call.at,
-        // A limit depends on what else was called; failures are not the policy's.
-        changed: !decision.cannot_tell
-            && went_on != goes_on
-            && matches!(call.outcome, Outcome::Allowed | Outcome::Denied | Outcome::Hidden),
+        changed: decided && !decision.cannot_tell && went_on != goes_on,
         decision,
         logged: Some((call.id, call.outcome, call.code)),
-    })
+    }
 }
 
 fn summed(trials: Vec<Trial>) -> Trials {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 use sluice_control::{
-    Actor, Admin, Connected, Control, ControlError, ControlParts, ControlSettings, LoggedIn,
-    Origin, Permission, PolicyManager, ServerForm, SignUp, Signup, Viewer,
+    Actor, Admin, Bounds, Connected, Control, ControlError, ControlParts, ControlSettings,
+    LoggedIn, Origin, Permission, PolicyManager, ServerForm, SignUp, Signup, Viewer,
 };
 use sluice_domain::{Role, ServerId};
 use sluice_limits::Counters;
@@ -16,15 +16,15 @@ use sluice_testkit::{FakeServer, TestClock};
 use sluice_upstream::{Upstream, UpstreamOptions};
 use sluice_vault::{Vault, generate_master_key};
 
-pub const PASSWORD: &str = "a long enough password";
+pub(crate) const PASSWORD: &str = "a long enough password";
 
-pub struct World {
-    pub control: Control,
-    pub clock: TestClock,
-    pub counters: Counters,
-    pub db: Db,
-    pub vault: Arc<Vault>,
-    pub upstream: FakeServer,
+pub(crate) struct World {
+    pub(crate) control: Control,
+    pub(crate) clock: TestClock,
+    pub(crate) counters: Counters,
+    pub(crate) db: Db,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) upstream: FakeServer,
 }
 
 impl FromFresh for World {
@@ -33,16 +33,16 @@ impl FromFresh for World {
     }
 }
 
-pub fn secret(text: &str) -> SecretString {
+pub(crate) fn secret(text: &str) -> SecretString {
     SecretString::from(text.to_owned())
 }
 
-pub fn origin() -> Origin {
+pub(crate) fn origin() -> Origin {
     Origin { address: "192.0.2.1".to_owned(), user_agent: "tests".to_owned() }
 }
 
 impl World {
-    pub async fn with_signup(db: Db, signup: Signup) -> Self {
+    pub(crate) async fn with_signup(db: Db, signup: Signup) -> Self {
         let clock = TestClock::at("2026-11-30T12:00:00Z");
         let counters = Counters::in_memory(clock.function());
         let vault = Vault::from_keys(&generate_master_key("k1")).expect("a key");
@@ -53,7 +53,7 @@ impl World {
             proxy_public_url: "http://localhost:8080/".parse().expect("a URL"),
             signup,
             example_url: None,
-            bounds: Default::default(),
+            bounds: Bounds::default(),
         };
         let parts = ControlParts {
             db: db.clone(),
@@ -66,11 +66,11 @@ impl World {
         Self { control, clock, counters, db, vault, upstream: FakeServer::start().await }
     }
 
-    pub async fn sign_up(&self, email: &str) -> Result<LoggedIn, ControlError> {
+    pub(crate) async fn sign_up(&self, email: &str) -> Result<LoggedIn, ControlError> {
         self.sign_up_with(email, None).await
     }
 
-    pub async fn sign_up_with(
+    pub(crate) async fn sign_up_with(
         &self,
         email: &str,
         invite: Option<SecretString>,
@@ -84,42 +84,42 @@ impl World {
         self.control.sign_up(form, &origin()).await
     }
 
-    pub async fn actor(&self, login: &LoggedIn) -> Actor {
+    pub(crate) async fn actor(&self, login: &LoggedIn) -> Actor {
         let found = self.control.who(login.token.expose_secret(), "192.0.2.1").await;
         found.expect("the store answers").expect("a live login")
     }
 
     /// Somebody with an account.
-    pub async fn person(&self, email: &str) -> Actor {
+    pub(crate) async fn person(&self, email: &str) -> Actor {
         let login = self.sign_up(email).await.expect("signs up");
         self.actor(&login).await
     }
 
     /// A workspace of that name and its admin.
-    pub async fn workspace(&self, name: &str, email: &str) -> Admin {
+    pub(crate) async fn workspace(&self, name: &str, email: &str) -> Admin {
         let actor = self.person(email).await;
         let workspace = self.control.create_workspace(&actor, name).await.expect("makes it");
         self.control.enter(&actor, &workspace.slug).await.expect("its maker is an admin")
     }
 
     /// Another member.
-    pub async fn member<P: Permission>(&self, admin: &Admin, email: &str, role: Role) -> P {
+    pub(crate) async fn member<P: Permission>(&self, admin: &Admin, email: &str, role: Role) -> P {
         let invited = self.control.invite(admin, email, role).await.expect("invites");
         let login = self.sign_up_with(email, Some(invited.token)).await.expect("joins");
         let actor = self.actor(&login).await;
         self.control.enter(&actor, &admin.slug).await.expect("may")
     }
 
-    pub async fn manager(&self, admin: &Admin) -> PolicyManager {
+    pub(crate) async fn manager(&self, admin: &Admin) -> PolicyManager {
         self.member(admin, "manager@example.test", Role::PolicyManager).await
     }
 
-    pub async fn viewer(&self, admin: &Admin) -> Viewer {
+    pub(crate) async fn viewer(&self, admin: &Admin) -> Viewer {
         self.member(admin, "viewer@example.test", Role::Viewer).await
     }
 
     /// The fake upstream with three tools, connected under the name.
-    pub async fn connect(&self, admin: &Admin, name: &str) -> Connected {
+    pub(crate) async fn connect(&self, admin: &Admin, name: &str) -> Connected {
         self.upstream.tools(vec![
             tool("executePython", "Execute Python code in a sandbox"),
             tool("read_file", "Read a file"),
@@ -133,12 +133,12 @@ impl World {
         self.control.connect(admin, form).await.expect("connects")
     }
 
-    pub async fn server(&self, admin: &Admin) -> ServerId {
+    pub(crate) async fn server(&self, admin: &Admin) -> ServerId {
         self.connect(admin, "sandbox").await.server.id
     }
 }
 
 /// The code of a refusal.
-pub fn code<T: std::fmt::Debug>(result: Result<T, ControlError>) -> String {
+pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, ControlError>) -> String {
     result.expect_err("refused").code().to_owned()
 }

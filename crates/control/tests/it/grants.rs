@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrecy::ExposeSecret;
-use sluice_control::{GrantForm, GrantPatch, GrantsOf, Page, PolicyForm};
+use sluice_control::{EventFilter, GrantForm, GrantPatch, GrantsOf, Page, PolicyForm};
 use sluice_store::routes;
 use sluice_testkit::on_both;
 use sluice_vault::{TokenKind, parse_token};
@@ -34,9 +34,9 @@ on_both! {
         assert!(token.starts_with("slg_") && token.ends_with(&made.grant.last4));
         assert!(works(&world, token).await);
         let listed = world.control.grants(&admin, GrantsOf::default(), Page::first(10)).await.expect("lists");
-        let events = world.control.admin_events(&admin, &Default::default(), Page::first(50)).await;
+        let events = world.control.admin_events(&admin, &EventFilter::default(), Page::first(50)).await;
         assert!(!format!("{listed:?} {events:?}").contains(&token[..40]));
-        assert_eq!(listed.items, [made.grant.clone()]);
+        assert_eq!(listed.items, std::slice::from_ref(&made.grant));
         assert_eq!(code(world.control.create_grant(&admin, server, form("LAPTOP")).await), "label_taken");
     }
 

@@ -196,6 +196,11 @@ on_both! {
         let log = TrialsOf::Log { filter: Box::default(), limit: 100 };
         let trials = world.control.simulate(&admin, server, document, log).await.expect("tries");
         assert_eq!((trials.trials.len(), trials.changed, trials.cannot_tell), (2, 1, 1));
+        let capped = r#"{"version":"1","default":"allow","tools":{"read_file":{"rate_limit":"0/minute"}}}"#;
+        let log = TrialsOf::Log { filter: Box::default(), limit: 100 };
+        let trials = world.control.simulate(&admin, server, capped, log).await.expect("tries");
+        let codes: Vec<_> = trials.trials.iter().map(|trial| trial.decision.code).collect();
+        assert_eq!(codes, [Code::Allowed, Code::RateLimited]);
         let filter = CallsOf { q: Some("DELETE_".to_owned()), ..CallsOf::default() };
         let found = world.control.calls(&admin, &filter, Page::first(5)).await.expect("lists").items;
         assert_eq!(found, [records[1].clone()]);

@@ -2,7 +2,7 @@
 
 use crate::common::{World, code, secret};
 use sluice_control::{
-    AuthForm, ControlError, MASK, Page, ServerForm, ServerPatch, SettingsPatch, Viewer,
+    AuthForm, ControlError, EventFilter, MASK, Page, ServerForm, ServerPatch, SettingsPatch, Viewer,
 };
 use sluice_domain::{Category, OnDrift, Severity, ToolState, UnknownTools};
 use sluice_testkit::mcp_server::tool;
@@ -96,7 +96,7 @@ on_both! {
         let server = world.control.connect(&admin, form).await.expect("connects").server;
         assert_eq!(last_header(&world, "x-key").as_deref(), Some("UP-1234"));
         let shown = world.control.server(&viewer, server.id).await.expect("may read");
-        let everything = format!("{:?} {shown:?} {:?}", server, world.control.admin_events(&admin, &Default::default(), Page::first(50)).await);
+        let everything = format!("{:?} {shown:?} {:?}", server, world.control.admin_events(&admin, &EventFilter::default(), Page::first(50)).await);
         assert!(!everything.contains("UP-1234"), "{everything}");
         assert!(!format!("{shown:?}").contains("IN-URL-77"));
         assert_eq!(shown.header_names, ["X-Key"]);
