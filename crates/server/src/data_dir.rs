@@ -7,14 +7,13 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 
+use tracing::warn;
+
 use crate::failure::{Failure, Outcome};
 use crate::settings::StorageArgs;
 
 /// Makes the data directory if it is missing and proves that files can be written there.
 pub(crate) fn prepare(storage: &StorageArgs) -> Outcome {
-    if !storage.needs_data_dir() {
-        return Ok(());
-    }
     let directory = &storage.data_dir;
     let shown = directory.display();
     let remedy =
@@ -27,7 +26,13 @@ pub(crate) fn prepare(storage: &StorageArgs) -> Outcome {
         .and_then(|()| {
             probe(directory).with_context(|| format!("cannot write to the data directory {shown}"))
         })
-        .map_err(|error| Failure::settings(error).remedy(remedy))
+        .or_else(|error| {
+            if storage.needs_data_dir() {
+                return Err(Failure::settings(error).remedy(remedy));
+            }
+            warn!(%error, "Log rows that a lost database does not take before a stop have nowhere to go");
+            Ok(())
+        })
 }
 
 fn probe(directory: &Path) -> io::Result<()> {

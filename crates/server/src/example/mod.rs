@@ -48,8 +48,10 @@ pub(crate) async fn listen(port_file: &Path) -> std::io::Result<(TcpListener, So
         None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
     };
     let address = listener.local_addr()?;
-    if kept != Some(address.port()) {
-        std::fs::write(port_file, format!("{}\n", address.port()))?;
+    if kept != Some(address.port())
+        && let Err(error) = std::fs::write(port_file, format!("{}\n", address.port()))
+    {
+        warn!(%error, "The example server's port cannot be kept and will be another one next time");
     }
     Ok((listener, address))
 }
