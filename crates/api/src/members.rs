@@ -171,7 +171,7 @@ async fn invite(
 ) -> Result<(StatusCode, Json<InvitedBody>), Problem> {
     let invited = control.invite(&admin, &new.email, new.role).await?;
     let base = control.settings().public_url.as_str().trim_end_matches('/');
-    let link = format!("{base}/invite/{}", invited.token.expose_secret());
+    let link = format!("{base}/join/{}", invited.token.expose_secret());
     Ok((StatusCode::CREATED, Json(InvitedBody { invite: invited.invite.into(), link })))
 }
 
