@@ -163,9 +163,12 @@ fn head(words: &[Word]) -> Option<(usize, Verb, bool)> {
         if let Some((verb, _)) = lexicon::unspaced_verb(&word.text) {
             return Some((at, verb, true));
         }
-        let found = lexicon::verb(&word.text);
+        let next = words.get(at + 1).map(|it| it.text.as_str());
+        // `read-only` is a claim, not an act.
+        let claim = next == Some("only") && matches!(word.text.as_str(), "read" | "view" | "query");
+        let found = lexicon::verb(&word.text).filter(|_| !claim);
         // `Security audit of …`: a noun of reading at the head of a phrase.
-        let of = words.get(at + 1).is_some_and(|next| matches!(next.text.as_str(), "of" | "for"));
+        let of = matches!(next, Some("of" | "for"));
         if let Some(verb) = found
             .filter(|it| of && at <= 3 && it.noun && it.act == Act::Read && it.form == Form::Base)
         {
