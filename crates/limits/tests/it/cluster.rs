@@ -60,11 +60,14 @@ async fn a_cluster_addressed_as_one_server_is_named_as_such() {
 #[tokio::test]
 async fn a_failover_is_followed() {
     let (master, replica) = (RedisServer::start(), RedisServer::start());
-    let ask = async |server: &RedisServer, words: &[&str]| -> String {
+    let try_to_ask = async |server: &RedisServer, words: &[&str]| -> redis::RedisResult<String> {
         let client = redis::Client::open(server.url()).expect("an address");
         let mut connection = client.get_multiplexed_async_connection().await.expect("it listens");
-        let answer = redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await;
-        redis::from_redis_value(answer.expect("it obeys")).unwrap_or_default()
+        let answer = redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await?;
+        Ok(redis::from_redis_value(answer).unwrap_or_default())
+    };
+    let ask = async |server: &RedisServer, words: &[&str]| {
+        try_to_ask(server, words).await.expect("it obeys")
     };
     ask(&replica, &["REPLICAOF", "127.0.0.1", &master.address().port().to_string()]).await;
     let in_step = async || ask(&master, &["INFO", "replication"]).await.contains("state=online");
@@ -80,7 +83,10 @@ async fn a_failover_is_followed() {
     assert!(reserve().await.expect("available").granted);
     // The charge must have reached the replica: what had not is lost, as is said.
     ask(&master, &["WAIT", "1", "5000"]).await;
-    ask(&sentinel, &["SENTINEL", "FAILOVER", "mymaster"]).await;
+    // A Sentinel promotes nobody before it has looked at the replica for some seconds.
+    let agrees =
+        async || try_to_ask(&sentinel, &["SENTINEL", "FAILOVER", "mymaster"]).await.is_ok();
+    eventually("the Sentinel agrees to a failover", agrees).await;
     let promoted = async || ask(&replica, &["INFO", "replication"]).await.contains("role:master");
     eventually("the replica is promoted", promoted).await;
     let demoted = async || ask(&master, &["INFO", "replication"]).await.contains("role:slave");
