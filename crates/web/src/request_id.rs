@@ -12,6 +12,12 @@ const NAME: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestId(pub CallId);
 
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// Never the client's: an id in our log is ours.
 pub(crate) async fn add(mut request: Request, next: Next) -> Response {
     let id = CallId::new();

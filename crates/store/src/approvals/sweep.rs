@@ -55,12 +55,13 @@ pub async fn expire_due(
     Ok(due)
 }
 
-/// Wipes the arguments of approvals that were closed before `before`; says of how many.
+/// Wipes the arguments of approvals that were closed before `before`; says of how many. A denied one
+/// refuses the same call until it expires, and is closed then.
 pub async fn wipe_arguments(conn: &mut Conn<'_>, before: DateTime<Utc>) -> Result<u64, StoreError> {
     Ok(execute!(
         conn,
         "UPDATE approvals SET sealed_arguments = NULL
-         WHERE sealed_arguments IS NOT NULL AND NOT live
+         WHERE sealed_arguments IS NOT NULL AND (NOT live OR expires_at < $1)
            AND COALESCE(finished_at, decided_at, expires_at) < $1",
         before
     )?)
@@ -75,7 +76,7 @@ pub async fn prune(
     Ok(execute!(
         conn,
         "DELETE FROM approvals WHERE id IN
-             (SELECT id FROM approvals WHERE created_at < $1 AND NOT live
+             (SELECT id FROM approvals WHERE created_at < $1 AND (NOT live OR expires_at < $1)
               AND status IN ('denied', 'expired', 'used', 'unknown') LIMIT $2)",
         before,
         rows(limit)

@@ -177,6 +177,17 @@ on_both! {
         assert!(kept.sealed_arguments.is_some());
     }
 
+    async fn a_denied_one_is_wiped_and_forgotten_after_its_expiry(db: Db) {
+        let a = begin_with_world(&db).await;
+        let denied = park(&db, &a, &approval(&a, "d")).await.id;
+        let mut tx = db.begin().await.unwrap();
+        let conn = &mut tx.conn();
+        decide(conn, &a, denied, by(a.user, false)).await;
+        assert_eq!(approvals::wipe_arguments(conn, later(1800)).await.unwrap(), 0, "still refuses");
+        assert_eq!(approvals::wipe_arguments(conn, later(1801)).await.unwrap(), 1);
+        assert_eq!(approvals::prune(conn, later(1801), 9).await.unwrap(), 1);
+    }
+
     async fn closed_approvals_are_forgotten_and_open_ones_are_not(db: Db) {
         let a = begin_with_world(&db).await;
         let open = park(&db, &a, &approval(&a, "o")).await.id;
