@@ -276,8 +276,8 @@ async fn a_target_opens_its_credentials_and_never_shows_them() {
         ("x-a", "a\r\nb: c"),
         ("transfer-encoding", "chunked"),
     ] {
-        let built = build("https://mcp.example/", &seal(name, value), server);
-        assert!(matches!(built, Err(TargetError::Header(_))), "{name}");
+        let refused = build("https://mcp.example/", &seal(name, value), server);
+        assert!(matches!(refused, Err(TargetError::Header(_))), "{name}");
         assert!(Target::header(name, &SecretString::from(value.to_owned())).is_none());
     }
 }
