@@ -1,1 +1,86 @@
-//! Pages, forms, catalogue and docs, rendered on the server.
+//! Pages, forms, catalogue and docs, rendered on the server. Pages call `control` and show what it
+//! says; nothing is decided here.
+
+mod account;
+mod assets;
+mod auth;
+mod catalogue;
+mod clients;
+mod desk;
+mod errors;
+mod faults;
+mod filters;
+mod flash;
+mod frame;
+mod markdown;
+mod next;
+mod page;
+mod public;
+mod start;
+mod theme;
+mod trace;
+mod ui;
+mod visitor;
+mod ws;
+
+use axum::Router;
+use axum::extract::FromRef;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
+use sluice_control::Control;
+use sluice_web::WebState;
+use tower_http::compression::CompressionLayer;
+
+pub use errors::error_pages;
+
+/// What the pages need of the rest of the program. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct DashboardState {
+    web: WebState,
+}
+
+impl DashboardState {
+    /// Everything comes through what the API uses as well.
+    pub fn new(web: WebState) -> Self {
+        Self { web }
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        &self.web.control
+    }
+
+    /// The public address, without a slash at the end.
+    pub(crate) fn base(&self) -> &str {
+        self.web.settings.public_url.as_str().trim_end_matches('/')
+    }
+
+    /// Cookies are marked `Secure`.
+    pub(crate) fn secure(&self) -> bool {
+        self.web.settings.public_url.scheme() == "https"
+    }
+}
+
+impl FromRef<DashboardState> for WebState {
+    fn from_ref(state: &DashboardState) -> Self {
+        state.web.clone()
+    }
+}
+
+/// Every page. Put `sluice_web::wrap` around it.
+pub fn router(state: DashboardState) -> Router {
+    Router::new()
+        .merge(public::routes())
+        .merge(auth::routes())
+        .merge(account::routes())
+        .merge(start::routes())
+        .nest("/w", ws::routes())
+        .route("/theme", get(theme::get))
+        .route("/static/{version}/{name}", get(assets::handler))
+        .route("/favicon.ico", get(assets::favicon))
+        .fallback(errors::fallback)
+        .method_not_allowed_fallback(sluice_web::method_not_allowed)
+        .layer(from_fn_with_state(state.clone(), flash::clear))
+        .layer(from_fn(error_pages))
+        .layer(CompressionLayer::new())
+        .with_state(state)
+}

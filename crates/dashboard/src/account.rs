@@ -1,0 +1,178 @@
+//! `/account`: name, password, and where the account is signed in.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, Uri};
+use secrecy::SecretString;
+use serde::Deserialize;
+use sluice_control::{Actor, LoginView, WorkspaceView};
+use sluice_web::{Csrf, Form, SignedIn};
+
+use crate::DashboardState;
+use crate::auth::AuthFrame;
+use crate::desk::{Answer, absent, refuse};
+use crate::faults::Faults;
+use crate::filters;
+use crate::flash;
+use crate::page;
+use crate::ui::Field;
+use crate::ui::text::count;
+
+pub(crate) fn routes() -> Router<DashboardState> {
+    Router::new()
+        .route("/account", get(show))
+        .route("/account/name", post(rename))
+        .route("/account/password", post(password))
+        .route("/account/sessions/{id}/end", post(end))
+        .route("/account/sessions/end-others", post(end_others))
+}
+
+#[derive(Debug, Template)]
+#[template(path = "auth/account.html")]
+struct AccountPage {
+    frame: AuthFrame,
+    email: String,
+    problem: Option<String>,
+    name: Field,
+    passwords: [Field; 2],
+    logins: Vec<LoginView>,
+    workspaces: Vec<WorkspaceView>,
+    now: DateTime<Utc>,
+}
+
+impl AccountPage {
+    fn others(&self) -> bool {
+        self.logins.len() > 1
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Input {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    old_password: String,
+    #[serde(default)]
+    new_password: String,
+}
+
+struct Asked {
+    state: DashboardState,
+    actor: Actor,
+    csrf: Csrf,
+    headers: HeaderMap,
+    uri: Uri,
+}
+
+async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
+    let Asked { state, actor, csrf, headers, uri } = asked;
+    let logins = state.control().logins(&actor).await.map_err(refuse)?;
+    let workspaces = state.control().workspaces(&actor).await.map_err(refuse)?;
+    let page = AccountPage {
+        frame: AuthFrame::new(&headers, &uri, &csrf),
+        problem: faults.rest(&["/name", "/old_password", "/new_password"]),
+        name: Field::text("name", "Name")
+            .value(input.name.clone().unwrap_or(actor.name))
+            .complete("name")
+            .max(80)
+            .error(faults.at("/name")),
+        passwords: [
+            Field::new("password", "old_password", "Present password")
+                .complete("current-password")
+                .required()
+                .error(faults.at("/old_password")),
+            Field::new("password", "new_password", "New password")
+                .hint("At least 10 characters. Every other session of yours ends.")
+                .complete("new-password")
+                .required()
+                .error(faults.at("/new_password")),
+        ],
+        email: actor.email,
+        logins,
+        workspaces,
+        now: state.control().now(),
+    };
+    Ok((csrf, page::private(faults.status, &page)).into_response())
+}
+
+async fn show(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    csrf: Csrf,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Answer {
+    let asked = Asked { state, actor, csrf, headers, uri };
+    form(asked, &Input::default(), &Faults::none()).await
+}
+
+async fn rename(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    csrf: Csrf,
+    headers: HeaderMap,
+    uri: Uri,
+    Form(input): Form<Input>,
+) -> Answer {
+    let name = input.name.clone().unwrap_or_default();
+    match state.control().rename_account(&actor, &name).await {
+        Ok(()) => Ok(flash::done("/account", "Saved your name.")),
+        Err(error) => {
+            let faults = Faults::of(error)?;
+            form(Asked { state, actor, csrf, headers, uri }, &input, &faults).await
+        }
+    }
+}
+
+async fn password(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    csrf: Csrf,
+    headers: HeaderMap,
+    uri: Uri,
+    Form(input): Form<Input>,
+) -> Answer {
+    let (old, new) = (
+        SecretString::from(input.old_password.clone()),
+        SecretString::from(input.new_password.clone()),
+    );
+    match state.control().change_password(&actor, old, new).await {
+        Ok(()) => {
+            let said = "Changed your password. Every other session of yours has ended.";
+            Ok(flash::done("/account", said))
+        }
+        Err(error) => {
+            let faults = Faults::of(error)?;
+            let input = Input::default();
+            form(Asked { state, actor, csrf, headers, uri }, &input, &faults).await
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Nothing {}
+
+async fn end(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    Path(id): Path<String>,
+    Form(Nothing {}): Form<Nothing>,
+) -> Answer {
+    let id = id.parse().map_err(|_| absent("login"))?;
+    state.control().end_login(&actor, id).await.map_err(refuse)?;
+    Ok(flash::done("/account", "Ended the session."))
+}
+
+async fn end_others(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    Form(Nothing {}): Form<Nothing>,
+) -> Result<Response, Response> {
+    let ended = state.control().end_other_logins(&actor).await.map_err(refuse)?;
+    let ended = count(usize::try_from(ended).unwrap_or(usize::MAX), "other session", None);
+    Ok(flash::done("/account", &format!("Ended {ended}.")))
+}

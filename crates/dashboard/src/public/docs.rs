@@ -1,0 +1,102 @@
+//! `/docs`: the handbook, from `crates/dashboard/docs/*.md`.
+
+use std::sync::LazyLock;
+
+use askama::Template;
+use axum::extract::Path;
+use axum::response::Response;
+use include_dir::{Dir, include_dir};
+
+use crate::filters;
+use crate::frame::PublicFrame;
+use crate::markdown::{self, Text};
+use crate::visitor::Visitor;
+use crate::{errors, page};
+
+static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/docs");
+
+/// Reading order; a page not named here comes at the end.
+const ORDER: &[&str] = &[
+    "quickstart",
+    "servers",
+    "grants",
+    "clients",
+    "policy",
+    "limits",
+    "logs",
+    "catalogue",
+    "roles",
+    "api",
+    "protocol",
+    "security",
+    "operate",
+];
+
+/// One page of the handbook.
+#[derive(Debug)]
+pub(crate) struct DocPage {
+    pub(crate) slug: String,
+    pub(crate) text: Text,
+    markdown: &'static str,
+}
+
+static PAGES: LazyLock<Vec<DocPage>> = LazyLock::new(|| {
+    let mut pages: Vec<DocPage> = FILES
+        .files()
+        .filter_map(|file| {
+            let slug = file.path().file_stem()?.to_str()?.to_owned();
+            let markdown = file.contents_utf8()?;
+            Some(DocPage { slug, text: markdown::render(markdown), markdown })
+        })
+        .collect();
+    let place =
+        |page: &DocPage| ORDER.iter().position(|slug| *slug == page.slug).unwrap_or(ORDER.len());
+    pages.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.slug.cmp(&b.slug)));
+    pages
+});
+
+/// Every page, in reading order.
+pub(crate) fn pages() -> &'static [DocPage] {
+    &PAGES
+}
+
+#[derive(Debug, Template)]
+#[template(path = "docs/list.html")]
+struct ListPage {
+    frame: PublicFrame,
+    pages: &'static [DocPage],
+}
+
+#[derive(Debug, Template)]
+#[template(path = "docs/page.html")]
+struct TextPage {
+    frame: PublicFrame,
+    pages: &'static [DocPage],
+    page: &'static DocPage,
+    next: Option<&'static DocPage>,
+}
+
+pub(crate) async fn list(visitor: Visitor) -> Response {
+    page::public(&ListPage { frame: visitor.frame("docs", "/docs"), pages: pages() })
+}
+
+pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response {
+    if slug == "policy.schema.json" {
+        return page::json(&sluice_policy::json_schema());
+    }
+    let (name, as_text) =
+        slug.strip_suffix(".md").map_or((slug.as_str(), false), |name| (name, true));
+    let Some(at) = pages().iter().position(|page| page.slug == name) else {
+        return errors::not_found(visitor);
+    };
+    let doc = &pages()[at];
+    if as_text {
+        return page::text("text/markdown; charset=utf-8", doc.markdown.to_owned());
+    }
+    page::public(&TextPage {
+        frame: visitor.frame("docs", &format!("/docs/{name}")),
+        pages: pages(),
+        page: doc,
+        next: pages().get(at + 1),
+    })
+}

@@ -1,0 +1,138 @@
+//! `/risk/{severity}` and `/categories/{category}`: every tool of one kind.
+
+use askama::Template;
+use axum::extract::{Path, Query};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use sluice_domain::{Category, Severity};
+
+use super::search::{page_number, slice};
+use crate::catalogue::{self, CatalogueServer, CatalogueTool};
+use crate::errors;
+use crate::filters;
+use crate::frame::PublicFrame;
+use crate::page;
+use crate::ui::{Html, Pager, text::ticks};
+use crate::visitor::Visitor;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Input {
+    #[serde(default)]
+    page: Option<String>,
+}
+
+/// What the list is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Severity(Severity),
+    Category(Category),
+}
+
+impl Kind {
+    fn path(self) -> String {
+        match self {
+            Self::Severity(word) => format!("/risk/{}", word.as_str().to_lowercase()),
+            Self::Category(word) => format!("/categories/{}", word.as_str().to_lowercase()),
+        }
+    }
+
+    fn has(self, tool: &CatalogueTool) -> bool {
+        match self {
+            Self::Severity(word) => tool.rating.severity == word,
+            Self::Category(word) => tool.rating.category == word,
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Severity(Severity::Low) => {
+                "A wrong call costs little: the tool reads, and changes nothing."
+            }
+            Self::Severity(Severity::Medium) => {
+                "A wrong call changes something that can be changed back."
+            }
+            Self::Severity(Severity::High) => {
+                "A wrong call can do what its caller never meant: run code, reach other systems, change who has access."
+            }
+            Self::Severity(Severity::Critical) => {
+                "A wrong call cannot be taken back: something is deleted, or money moves."
+            }
+            Self::Category(Category::Read) => {
+                "Read tools look things up. They are allowed as they are; what they return can still mislead an agent."
+            }
+            Self::Category(Category::Write) => {
+                "Write tools create or change things. The recommended rule is 30 calls a minute per grant."
+            }
+            Self::Category(Category::Execute) => {
+                "Execute tools run code or commands. The recommended rule is 10 calls a minute per grant."
+            }
+            Self::Category(Category::Destructive) => {
+                "Destructive tools remove things for good. The recommended rule hides them."
+            }
+            Self::Category(Category::Financial) => {
+                "Financial tools move money. The recommended rule lets a person approve each call."
+            }
+        }
+    }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "public/listing.html")]
+struct ListingPage {
+    frame: PublicFrame,
+    title: String,
+    about: Html,
+    kind: Kind,
+    rows: Vec<(&'static CatalogueServer, &'static CatalogueTool)>,
+    pager: Pager,
+}
+
+impl ListingPage {
+    fn current_severity(&self, word: &Severity) -> bool {
+        self.kind == Kind::Severity(*word)
+    }
+
+    fn current_category(&self, word: &Category) -> bool {
+        self.kind == Kind::Category(*word)
+    }
+}
+
+fn show(visitor: Visitor, kind: Kind, page: Option<&str>) -> Response {
+    let rows: Vec<_> = catalogue::tools().filter(|(_, tool)| kind.has(tool)).collect();
+    let path = kind.path();
+    let (rows, pager) =
+        slice(rows, page_number(page), "tool", |page| format!("{path}?page={page}"));
+    let title = match kind {
+        Kind::Severity(word) => format!("Tools of {} severity", word.as_str().to_lowercase()),
+        Kind::Category(word) => format!("{word} tools"),
+    };
+    let frame = visitor.frame("tools", &path);
+    page::public(&ListingPage { frame, title, about: ticks(kind.about()), kind, rows, pager })
+}
+
+/// Both read their word in lower case.
+fn word<T: Copy + std::fmt::Display>(all: &[T], text: &str) -> Option<T> {
+    all.iter().copied().find(|word| word.to_string().to_lowercase() == text)
+}
+
+pub(crate) async fn risk(
+    visitor: Visitor,
+    Path(text): Path<String>,
+    Query(input): Query<Input>,
+) -> Response {
+    match word(Severity::ALL, &text) {
+        Some(word) => show(visitor, Kind::Severity(word), input.page.as_deref()),
+        None => errors::not_found(visitor).into_response(),
+    }
+}
+
+pub(crate) async fn category(
+    visitor: Visitor,
+    Path(text): Path<String>,
+    Query(input): Query<Input>,
+) -> Response {
+    match word(Category::ALL, &text) {
+        Some(word) => show(visitor, Kind::Category(word), input.page.as_deref()),
+        None => errors::not_found(visitor).into_response(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Pages that anyone may read: the catalogue, attacks, guides, docs, and what crawlers ask for.
+
+mod attacks;
+mod docs;
+mod guides;
+mod home;
+mod listing;
+mod search;
+mod seo;
+mod server;
+mod styleguide;
+mod tool;
+
+use axum::Router;
+use axum::routing::get;
+
+use crate::DashboardState;
+
+/// The public routes.
+pub(crate) fn routes() -> Router<DashboardState> {
+    Router::new()
+        .route("/", get(home::get))
+        .route("/tools", get(search::html))
+        .route("/tools.json", get(search::json))
+        .route("/tools.md", get(search::markdown))
+        .route("/tools/{server}", get(server::get))
+        .route("/tools/{server}/{tool}", get(tool::get))
+        .route("/risk/{severity}", get(listing::risk))
+        .route("/categories/{category}", get(listing::category))
+        .route("/attacks", get(attacks::list))
+        .route("/attacks/{slug}", get(attacks::get))
+        .route("/guides", get(guides::list))
+        .route("/guides/{slug}", get(guides::get))
+        .route("/docs", get(docs::list))
+        .route("/docs/{page}", get(docs::get))
+        .route("/styleguide", get(styleguide::get))
+        .route("/llms.txt", get(seo::llms))
+        .route("/sitemap.xml", get(seo::sitemap))
+        .route("/robots.txt", get(seo::robots))
+}
+
+/// Which of a page's three forms was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Html,
+    Markdown,
+    Json,
+}
+
+/// Parts `name.md` into name and form.
+pub(crate) fn form(text: &str) -> (&str, Form) {
+    if let Some(name) = text.strip_suffix(".md") {
+        (name, Form::Markdown)
+    } else if let Some(name) = text.strip_suffix(".json") {
+        (name, Form::Json)
+    } else {
+        (text, Form::Html)
+    }
+}

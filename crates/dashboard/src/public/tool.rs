@@ -1,0 +1,169 @@
+//! `/tools/{server}/{tool}`: what a tool does, how risky it is and why, and the rule that bounds it.
+//! Also as Markdown and JSON.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::response::Response;
+use serde_json::{Value, json};
+use sluice_domain::Category;
+use sluice_risk::{Attack, Direction};
+
+use super::{Form, form};
+use crate::catalogue::{self, CatalogueServer, CatalogueTool, Parameter, parameters, verb};
+use crate::filters;
+use crate::frame::PublicFrame;
+use crate::ui::{Code, Diff, Html, code::pretty, text::ticks};
+use crate::visitor::Visitor;
+use crate::{errors, page};
+
+#[derive(Debug, Template)]
+#[template(path = "public/tool.html")]
+struct ToolPage {
+    frame: PublicFrame,
+    server: &'static CatalogueServer,
+    tool: &'static CatalogueTool,
+    verb: &'static str,
+    parameters: Vec<Parameter>,
+    change: Diff,
+    policy: Code,
+    refusal: Html,
+    attacks: Vec<&'static Attack>,
+    questions: Vec<(Html, Html)>,
+    related: Vec<&'static CatalogueTool>,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "public/tool.md")]
+struct ToolText {
+    base: String,
+    server: &'static CatalogueServer,
+    tool: &'static CatalogueTool,
+    verb: &'static str,
+    policy: String,
+    parameters: Vec<Parameter>,
+    attacks: Vec<&'static Attack>,
+}
+
+/// What the agent reads when the rule stops a call.
+fn refusal(tool: &CatalogueTool) -> Html {
+    let name = &tool.definition.name;
+    ticks(&match tool.rating.category {
+        Category::Read => "Nothing is refused: the rule allows every call and logs it.".to_owned(),
+        Category::Write => {
+            format!("[POLICY DENIED] `{name}` is limited to 30 calls a minute. Retry after 23 s.")
+        }
+        Category::Execute => {
+            format!("[POLICY DENIED] `{name}` is limited to 10 calls a minute. Retry after 23 s.")
+        }
+        Category::Destructive => {
+            "The same answer as for a tool that does not exist. The log tells the two apart."
+                .to_owned()
+        }
+        Category::Financial => format!(
+            "[APPROVAL REQUIRED] The call of `{name}` waits for a person; the answer holds the address where it is decided."
+        ),
+    })
+}
+
+fn why(tool: &CatalogueTool) -> String {
+    let rating = &tool.rating;
+    if rating.is_unknown() {
+        return "Nothing in its definition says what it does, so it is rated as if it changes things. What is unknown is not taken to be harmless.".to_owned();
+    }
+    let moved: Vec<String> = rating
+        .modifiers
+        .iter()
+        .filter(|m| m.direction != Direction::None)
+        .map(|m| format!("{} {} it", m.kind, m.direction))
+        .collect();
+    let moved =
+        if moved.is_empty() { String::new() } else { format!(" Then: {}.", moved.join("; ")) };
+    format!(
+        "It is {} {} tool, and those start at {}.{moved}",
+        if "AEIOU".contains(&rating.category.as_str()[..1]) { "an" } else { "a" },
+        rating.category,
+        rating.base
+    )
+}
+
+fn questions(tool: &CatalogueTool) -> Vec<(Html, Html)> {
+    let name = &tool.definition.name;
+    [
+        (format!("Why is `{name}` rated {}?", tool.rating.severity), why(tool)),
+        ("Do the server's own hints count?".to_owned(),
+            "They are shown, but a hint alone never lowers a rating: the server that is rated wrote it.".to_owned()),
+        ("Does Sluice run the tool?".to_owned(),
+            "No. Sluice stands between the agent and the server: it decides each call, counts it, and forwards the same bytes or refuses.".to_owned()),
+        ("Does a rating mean that the tool is harmless, or that it is not?".to_owned(),
+            "Neither. It says which words of the definition were found and what kind of call they announce. What the server does with a call, only the server knows.".to_owned()),
+    ]
+    .iter()
+    .map(|(question, answer)| (ticks(question), ticks(answer)))
+    .collect()
+}
+
+fn value(server: &CatalogueServer, tool: &CatalogueTool, base: &str) -> Value {
+    let attacks: Vec<&str> = tool.attacks().map(|attack| attack.slug.as_str()).collect();
+    json!({"name": tool.definition.name, "server": server.entry.slug, "description": tool.definition.description,
+        "category": tool.rating.category, "severity": tool.rating.severity, "base_severity": tool.rating.base,
+        "confidence": tool.rating.confidence, "reasons": tool.rating.reasons, "modifiers": tool.rating.modifiers,
+        "signals": tool.rating.signals, "rule": tool.rule.fragment, "sentence": tool.rule.sentence,
+        "policy": tool.policy(), "input_schema": tool.definition.input_schema, "attacks": attacks,
+        "url": format!("{base}{}", tool.path(server)), "start": format!("{base}{}", tool.start(server))})
+}
+
+/// The tool of that name, also when the name itself ends in `.md`.
+fn find<'a>(
+    server: &'static CatalogueServer,
+    text: &'a str,
+) -> Option<(&'static CatalogueTool, Form)> {
+    if let Some(tool) = server.tool(text) {
+        return Some((tool, Form::Html));
+    }
+    let (name, wanted) = form(text);
+    server.tool(name).map(|tool| (tool, wanted))
+}
+
+fn show(
+    visitor: Visitor,
+    server: &'static CatalogueServer,
+    tool: &'static CatalogueTool,
+) -> Response {
+    let empty = pretty(&json!({"version": "1", "default": "deny", "tools": {}}));
+    let policy = pretty(&tool.policy());
+    let is_related = |other: &&CatalogueTool| other.definition.name != tool.definition.name;
+    page::public(&ToolPage {
+        frame: visitor.frame("tools", &tool.path(server)),
+        server,
+        tool,
+        verb: verb(tool.rating.category),
+        parameters: parameters(tool.definition.input_schema.as_ref()),
+        change: Diff::new("Change to an empty policy", &empty, &policy),
+        policy: Code::json("The whole policy", &policy),
+        refusal: refusal(tool),
+        attacks: tool.attacks().collect(),
+        questions: questions(tool),
+        related: server.tools.iter().filter(is_related).take(8).collect(),
+    })
+}
+
+pub(crate) async fn get(visitor: Visitor, Path((slug, text)): Path<(String, String)>) -> Response {
+    let found = catalogue::server(&slug).and_then(|server| Some((server, find(server, &text)?)));
+    let Some((server, (tool, wanted))) = found else { return errors::not_found(visitor) };
+    match wanted {
+        Form::Html => show(visitor, server, tool),
+        Form::Json => page::json(&value(server, tool, visitor.base())),
+        Form::Markdown => {
+            let text = ToolText {
+                base: visitor.base().to_owned(),
+                server,
+                tool,
+                verb: verb(tool.rating.category),
+                policy: pretty(&tool.policy()),
+                parameters: parameters(tool.definition.input_schema.as_ref()),
+                attacks: tool.attacks().collect(),
+            };
+            page::text("text/markdown; charset=utf-8", text.render().unwrap_or_default())
+        }
+    }
+}

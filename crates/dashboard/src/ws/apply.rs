@@ -1,0 +1,210 @@
+//! The button: a tool's recommended rule, shown as a sentence and a change before it is saved.
+
+use askama::Template;
+use axum::extract::{Path, Query};
+use serde::Deserialize;
+use sluice_control::{Apply, Page, PolicyManager, Preview, RestOf, ToolView};
+use sluice_domain::{PolicyId, ServerId};
+use sluice_web::Form;
+
+use super::redirect;
+use super::server::{ServerHead, find};
+use super::tool::ToolPath;
+use crate::catalogue::verb;
+use crate::desk::{Answer, Desk, WsFrame, absent, refuse, status};
+use crate::faults::Faults;
+use crate::filters;
+use crate::flash;
+use crate::next::segment;
+use crate::page;
+use crate::ui::{Code, Diff, Select, Sentence, Sentences, text::ticks};
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Input {
+    #[serde(default)]
+    rest: String,
+    /// An id, `new`, or empty.
+    #[serde(default)]
+    policy: String,
+}
+
+impl Input {
+    fn apply(&self) -> Result<Apply, Faults> {
+        let policy = match self.policy.as_str() {
+            "" => None,
+            text => Some(
+                text.parse::<PolicyId>()
+                    .map_err(|_| Faults::one("/policy_id", "This server has no such policy."))?,
+            ),
+        };
+        Ok(Apply { policy, rest: self.rest() })
+    }
+
+    fn rest(&self) -> RestOf {
+        if self.rest == "recommended" { RestOf::Recommended } else { RestOf::Deny }
+    }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "ws/apply.html")]
+struct ApplyPage {
+    frame: WsFrame,
+    head: ServerHead,
+    tool: ToolView,
+    verb: &'static str,
+    path: String,
+    problem: Option<String>,
+    preview: Option<Preview>,
+    change: Option<Diff>,
+    sentences: Sentences,
+    document: Option<Code>,
+    recommended: bool,
+    policy: String,
+    policies: Option<Select>,
+    next: String,
+}
+
+impl ApplyPage {
+    fn link(&self, rest: &str) -> String {
+        format!("{}?rest={rest}&policy={}", self.path, self.policy)
+    }
+}
+
+/// The server's policies, to choose from where there are several.
+async fn choices(
+    desk: &Desk<PolicyManager>,
+    server: ServerId,
+    chosen: &str,
+) -> Result<Option<Select>, axum::response::Response> {
+    let all = desk
+        .control
+        .policies(&desk.who, Some(server), Page::first(100))
+        .await
+        .map_err(refuse)?
+        .items;
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let mut options = vec![(String::new(), "Recommended rules (this button's policy)".to_owned())];
+    options.extend(
+        all.iter()
+            .map(|one| (one.id.to_string(), format!("{}, version {}", one.name, one.version))),
+    );
+    Ok(Some(Select::new("policy", "Policy", options, chosen)))
+}
+
+const EMPTY: &str = "{\n  \"version\": \"1\",\n  \"default\": \"deny\",\n  \"tools\": {}\n}";
+
+async fn show(
+    desk: Desk<PolicyManager>,
+    path: &ToolPath,
+    input: &Input,
+    mut faults: Faults,
+) -> Answer {
+    let found = find(&desk, &path.id).await?;
+    let head = found.head(&desk, "Tools");
+    let server = head.server.id;
+    let tool = found
+        .tools
+        .into_iter()
+        .find(|tool| tool.name == path.tool)
+        .ok_or_else(|| absent("tool"))?;
+    let preview = match input.apply() {
+        Ok(apply) => {
+            match desk.control.preview_recommended(desk.viewer(), server, &tool.name, apply).await {
+                Ok(preview) => Some(preview),
+                Err(error) => {
+                    faults = Faults::of(error)?;
+                    None
+                }
+            }
+        }
+        Err(wrong) => {
+            faults = wrong;
+            None
+        }
+    };
+    let changed = preview.as_ref().filter(|preview| preview.changed);
+    let rows = preview
+        .iter()
+        .flat_map(|preview| &preview.sentences)
+        .map(|rule| Sentence { html: ticks(&rule.text), pointer: rule.pointer.clone() });
+    let page = ApplyPage {
+        frame: desk.frame("servers").await?,
+        verb: verb(tool.rating.category),
+        path: format!("{}/tools/{}/apply", head.path, segment(&tool.name)),
+        problem: faults.rest(&[]),
+        change: changed.map(|preview| {
+            let label = format!("Change to {}", preview.policy_name);
+            Diff::new(&label, preview.before.as_deref().unwrap_or(EMPTY), &preview.after)
+        }),
+        sentences: Sentences { rows: rows.collect() },
+        document: preview
+            .as_ref()
+            .map(|preview| Code::json("The whole policy afterwards", &preview.after)),
+        recommended: input.rest() == RestOf::Recommended,
+        policies: choices(&desk, server, &input.policy).await?,
+        policy: input
+            .policy
+            .chars()
+            .take(40)
+            .filter(|c| c.is_ascii_hexdigit() || *c == '-')
+            .collect(),
+        next: match preview.as_ref().and_then(|preview| preview.policy) {
+            Some(policy) => format!("{}/grants/new?policy={policy}", head.path),
+            None => format!("{}/grants/new", head.path),
+        },
+        preview,
+        tool,
+        head,
+    };
+    Ok(page::private(status(&faults), &page))
+}
+
+pub(crate) async fn preview(
+    desk: Desk<PolicyManager>,
+    Path(path): Path<ToolPath>,
+    Query(input): Query<Input>,
+) -> Answer {
+    show(desk, &path, &input, Faults::none()).await
+}
+
+pub(crate) async fn apply(
+    desk: Desk<PolicyManager>,
+    Path(path): Path<ToolPath>,
+    Form(input): Form<Input>,
+) -> Answer {
+    let server = path.server()?;
+    let apply = match input.apply() {
+        Ok(apply) => apply,
+        Err(faults) => return show(desk, &path, &input, faults).await,
+    };
+    let applied = match desk.control.apply_recommended(&desk.who, server, &path.tool, apply).await {
+        Ok(applied) => applied,
+        Err(error) => return show(desk, &path, &input, Faults::of(error)?).await,
+    };
+    let policy = &applied.policy;
+    if !applied.preview.changed {
+        return Ok(redirect(&desk.path(&format!("/policies/{}", policy.id))));
+    }
+    let said = format!(
+        "Saved version {} of `{}`: {}",
+        policy.version, policy.name, applied.preview.sentence
+    );
+    let in_use = desk
+        .control
+        .grants(
+            desk.viewer(),
+            sluice_control::GrantsOf { policy: Some(policy.id), ..Default::default() },
+            Page::first(1),
+        )
+        .await
+        .map_err(refuse)?;
+    let admin = desk.may(sluice_domain::Role::Admin);
+    let to = if in_use.items.is_empty() && admin {
+        desk.path(&format!("/servers/{server}/grants/new?policy={}", policy.id))
+    } else {
+        desk.path(&format!("/policies/{}", policy.id))
+    };
+    Ok(flash::done(&to, &said))
+}

@@ -1,0 +1,195 @@
+//! One grant: what it may, what it did, its policy; rotating and revoking it.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::response::Response;
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Deserialize;
+use sluice_control::{Admin, CallsOf, GrantPatch, GrantView, Page, PolicyManager, Viewer};
+use sluice_domain::{CallRecord, GrantId, PolicyId, Role};
+use sluice_web::Form;
+
+use super::Nothing;
+use super::grant_new::{networks, token_page};
+use super::grants::state;
+use super::server::find;
+use crate::desk::{Answer, AsViewer, Desk, WsFrame, absent, refuse, status};
+use crate::faults::Faults;
+use crate::filters;
+use crate::flash;
+use crate::page;
+use crate::ui::{Field, Select};
+
+#[derive(Debug, Template)]
+#[template(path = "ws/grant.html")]
+struct GrantPage {
+    frame: WsFrame,
+    grant: GrantView,
+    state: (&'static str, &'static str),
+    now: DateTime<Utc>,
+    path: String,
+    server: (String, String),
+    policy: Option<(String, String)>,
+    problem: Option<String>,
+    choose: Select,
+    label: Field,
+    networks: Field,
+    observe: bool,
+    calls: Vec<CallRecord>,
+    logs: String,
+}
+
+impl GrantPage {
+    fn is_live(&self) -> bool {
+        self.grant.revoked_at.is_none()
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Input {
+    #[serde(default)]
+    policy: Option<String>,
+    #[serde(default)]
+    label: Option<String>,
+    #[serde(default)]
+    networks: Option<String>,
+    #[serde(default)]
+    observe: Option<String>,
+    #[serde(default)]
+    revision: String,
+}
+
+async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults) -> Answer {
+    let id: GrantId = id.parse().map_err(|_| absent("grant"))?;
+    let (control, viewer) = (&desk.control, desk.viewer());
+    let grant = control.grant(viewer, id).await.map_err(refuse)?;
+    let names = control.server_names(viewer).await.map_err(refuse)?;
+    let server = names
+        .into_iter()
+        .find(|one| one.id == grant.server_id)
+        .map(|one| one.name)
+        .unwrap_or_default();
+    let policies = control
+        .policies(viewer, Some(grant.server_id), Page::first(200))
+        .await
+        .map_err(refuse)?
+        .items;
+    let of = CallsOf { grant: Some(id), ..CallsOf::default() };
+    let calls = control.calls(viewer, &of, Page::first(10)).await.map_err(refuse)?.items;
+    let attached = grant.policy_id.and_then(|id| policies.iter().find(|policy| policy.id == id));
+    let chosen = input
+        .policy
+        .clone()
+        .unwrap_or_else(|| grant.policy_id.map(|id| id.to_string()).unwrap_or_default());
+    let mut options: Vec<(String, String)> = policies
+        .iter()
+        .map(|one| (one.id.to_string(), format!("{}, version {}", one.name, one.version)))
+        .collect();
+    options.push((String::new(), "None: every call is refused".to_owned()));
+    let mut choose = Select::new("policy", "Policy", options, &chosen);
+    choose.error = faults.at("/policy_id");
+    let page = GrantPage {
+        frame: desk.frame("grants").await?,
+        state: state(&grant, desk.now),
+        now: desk.now,
+        path: desk.path(&format!("/grants/{id}")),
+        server: (desk.path(&format!("/servers/{}", grant.server_id)), server),
+        policy: attached
+            .map(|policy| (desk.path(&format!("/policies/{}", policy.id)), policy.name.clone())),
+        problem: faults.rest(&["/policy_id", "/label", "/networks"]),
+        choose,
+        label: Field::text("label", "Label")
+            .value(input.label.unwrap_or_else(|| grant.label.clone()))
+            .required()
+            .max(80)
+            .error(faults.at("/label")),
+        networks: Field::area("networks", "Networks", 2)
+            .value(input.networks.unwrap_or_else(|| grant.networks.join("\n")))
+            .hint("Addresses or networks that may use it, one a line. Empty: any.")
+            .error(faults.at("/networks")),
+        observe: grant.observe,
+        logs: desk.path(&format!("/logs?grant={id}")),
+        calls,
+        grant,
+    };
+    Ok(page::private(status(&faults), &page))
+}
+
+pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String)>) -> Answer {
+    page(desk, &id, Input::default(), Faults::none()).await
+}
+
+pub(crate) async fn edit(
+    desk: Desk<PolicyManager>,
+    Path((_, id)): Path<(String, String)>,
+    Form(input): Form<Input>,
+) -> Answer {
+    let grant: GrantId = id.parse().map_err(|_| absent("grant"))?;
+    let policy = match input.policy.as_deref() {
+        None => None,
+        Some("") => Some(None),
+        Some(text) => match text.parse::<PolicyId>() {
+            Ok(policy) => Some(Some(policy)),
+            Err(_) => {
+                let faults = Faults::one("/policy_id", "This server has no such policy.");
+                return page(desk, &id, input, faults).await;
+            }
+        },
+    };
+    // What only an admin may change is sent by an admin's form alone.
+    let admin = desk.may(Role::Admin);
+    let patch = GrantPatch {
+        policy,
+        label: input.label.clone().filter(|_| admin),
+        networks: input.networks.as_deref().filter(|_| admin).map(networks),
+        observe: input.label.as_ref().filter(|_| admin).map(|_| input.observe.is_some()),
+        expires_at: None,
+    };
+    let expected = input.revision.parse().ok();
+    match desk.control.edit_grant(&desk.who, grant, expected, patch).await {
+        Ok(saved) => {
+            let to = desk.path(&format!("/grants/{grant}"));
+            Ok(flash::done(
+                &to,
+                &format!("Saved `{}`. It holds from the next call on.", saved.label),
+            ))
+        }
+        Err(error) => page(desk, &id, input, Faults::of(error)?).await,
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RotateInput {
+    #[serde(default)]
+    overlap_hours: String,
+}
+
+pub(crate) async fn rotate(
+    desk: Desk<Admin>,
+    Path((_, id)): Path<(String, String)>,
+    Form(input): Form<RotateInput>,
+) -> Answer {
+    let grant: GrantId = id.parse().map_err(|_| absent("grant"))?;
+    let hours: i64 =
+        input.overlap_hours.parse().ok().filter(|hours| (0..=720).contains(hours)).unwrap_or(0);
+    match desk.control.rotate_grant(&desk.who, grant, TimeDelta::hours(hours)).await {
+        Ok(granted) => {
+            let found = find(&desk, &granted.grant.server_id.to_string()).await?;
+            token_page(desk, found, granted, "The grant's new token").await
+        }
+        Err(error) => page(desk, &id, Input::default(), Faults::of(error)?).await,
+    }
+}
+
+pub(crate) async fn revoke(
+    desk: Desk<Admin>,
+    Path((_, id)): Path<(String, String)>,
+    Form(Nothing {}): Form<Nothing>,
+) -> Result<Response, Response> {
+    let grant: GrantId = id.parse().map_err(|_| absent("grant"))?;
+    desk.control.revoke_grant(&desk.who, grant).await.map_err(refuse)?;
+    Ok(flash::done(
+        &desk.path(&format!("/grants/{grant}")),
+        "Revoked. Its calls are refused within a second, and its open streams end.",
+    ))
+}

@@ -1,0 +1,118 @@
+//! The pages of a workspace.
+
+mod api_tokens;
+mod apply;
+mod approvals;
+mod audit;
+mod call;
+mod connect;
+mod grant;
+mod grant_new;
+mod grants;
+mod logs;
+mod members;
+mod overview;
+mod policies;
+mod policy;
+mod policy_edit;
+mod policy_try;
+mod policy_versions;
+mod server;
+mod server_settings;
+mod servers;
+mod settings;
+mod tool;
+mod tools;
+mod try_it;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use sluice_web::SignedIn;
+
+use crate::DashboardState;
+use crate::desk::{Answer, refuse};
+
+/// A form with nothing but its token.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Nothing {}
+
+/// Everything under `/w`.
+pub(crate) fn routes() -> Router<DashboardState> {
+    Router::new()
+        .route("/w", get(home))
+        .route("/w/", get(home))
+        .route("/w/{ws}", get(overview::get))
+        .route("/w/{ws}/", get(overview::get))
+        .merge(server_routes())
+        .merge(policy_routes())
+        .route("/w/{ws}/grants", get(grants::list))
+        .route("/w/{ws}/grants/{id}", get(grant::show).post(grant::edit))
+        .route("/w/{ws}/grants/{id}/rotate", post(grant::rotate))
+        .route("/w/{ws}/grants/{id}/revoke", post(grant::revoke))
+        .route("/w/{ws}/logs", get(logs::list))
+        .route("/w/{ws}/logs/{id}", get(call::show))
+        .route("/w/{ws}/approvals", get(approvals::list))
+        .route("/w/{ws}/approvals/{id}", get(approvals::show).post(approvals::decide))
+        .route("/w/{ws}/members", get(members::list))
+        .route("/w/{ws}/members/invite", post(members::invite))
+        .route("/w/{ws}/members/leave", post(members::leave))
+        .route("/w/{ws}/members/{id}/role", post(members::role))
+        .route("/w/{ws}/members/{id}/remove", post(members::remove))
+        .route("/w/{ws}/invites/{id}/revoke", post(members::revoke_invite))
+        .route("/w/{ws}/api-tokens", get(api_tokens::list).post(api_tokens::create))
+        .route("/w/{ws}/api-tokens/{id}/revoke", post(api_tokens::revoke))
+        .route("/w/{ws}/audit", get(audit::list))
+        .route("/w/{ws}/settings", get(settings::show))
+        .route("/w/{ws}/settings/name", post(settings::rename))
+        .route("/w/{ws}/settings/slug", post(settings::slug))
+}
+
+fn server_routes() -> Router<DashboardState> {
+    Router::new()
+        .route("/w/{ws}/servers", get(servers::list))
+        .route("/w/{ws}/servers/new", get(connect::form).post(connect::connect))
+        .route("/w/{ws}/servers/{id}", get(tools::list))
+        .route("/w/{ws}/servers/{id}/refresh", post(tools::refresh))
+        .route("/w/{ws}/servers/{id}/accept-all", post(tools::accept_all))
+        .route("/w/{ws}/servers/{id}/tools/{tool}", get(tool::show))
+        .route("/w/{ws}/servers/{id}/tools/{tool}/accept", post(tool::accept))
+        .route("/w/{ws}/servers/{id}/tools/{tool}/apply", get(apply::preview).post(apply::apply))
+        .route("/w/{ws}/servers/{id}/policies", get(policies::of_server))
+        .route("/w/{ws}/servers/{id}/policies/new", get(policy_edit::new).post(policy_edit::create))
+        .route("/w/{ws}/servers/{id}/grants", get(grants::of_server))
+        .route("/w/{ws}/servers/{id}/grants/new", get(grant_new::form).post(grant_new::create))
+        .route("/w/{ws}/servers/{id}/try", get(try_it::show))
+        .route(
+            "/w/{ws}/servers/{id}/settings",
+            get(server_settings::show).post(server_settings::save),
+        )
+        .route("/w/{ws}/servers/{id}/delete", post(server_settings::delete))
+}
+
+fn policy_routes() -> Router<DashboardState> {
+    Router::new()
+        .route("/w/{ws}/policies", get(policies::list))
+        .route("/w/{ws}/policies/{id}", get(policy::show))
+        .route("/w/{ws}/policies/{id}/edit", get(policy_edit::edit).post(policy_edit::save))
+        .route("/w/{ws}/policies/{id}/try", get(policy_try::form).post(policy_try::run))
+        .route("/w/{ws}/policies/{id}/versions", get(policy_versions::list))
+        .route("/w/{ws}/policies/{id}/versions/{version}", get(policy_versions::show))
+        .route("/w/{ws}/policies/{id}/versions/{version}/restore", post(policy_versions::restore))
+        .route("/w/{ws}/policies/{id}/delete", post(policy::delete))
+}
+
+/// `/w`: the member's first workspace, or the way to make one.
+async fn home(State(state): State<DashboardState>, SignedIn(actor): SignedIn) -> Answer {
+    let all = state.control().workspaces(&actor).await.map_err(refuse)?;
+    let to =
+        all.first().map_or_else(|| "/workspaces/new".to_owned(), |one| format!("/w/{}/", one.slug));
+    Ok(redirect(&to))
+}
+
+/// 303.
+pub(crate) fn redirect(to: &str) -> Response {
+    Redirect::to(to).into_response()
+}

@@ -1,0 +1,343 @@
+//! A server's settings: address, credentials (which go in and never come out), and what is refused.
+
+use askama::Template;
+use axum::extract::{Path, Query};
+use secrecy::SecretString;
+use serde::Deserialize;
+use sluice_control::{Admin, AuthForm, ControlError, MASK, ServerPatch, ServerView, SettingsPatch};
+use sluice_domain::{
+    Access, Methods, OnDrift, ServerId, ServerSettings, Transport, UnknownTools, ValidateArguments,
+};
+use sluice_web::FormFields;
+
+use super::connect::after_read;
+use super::server::{ServerHead, find};
+use crate::desk::{Answer, Desk, WsFrame, absent, refuse, status};
+use crate::faults::Faults;
+use crate::filters;
+use crate::flash;
+use crate::page;
+use crate::ui::{Field, Select};
+
+/// Rows for headers that are not there yet.
+const EMPTY_ROWS: usize = 2;
+
+#[derive(Debug, Template)]
+#[template(path = "ws/server_settings.html")]
+struct SettingsPage {
+    frame: WsFrame,
+    head: ServerHead,
+    problem: Option<String>,
+    name: Field,
+    url: Field,
+    headers: Vec<HeaderRow>,
+    headers_error: Option<String>,
+    selects: Vec<Select>,
+    checks: Vec<(&'static str, &'static str, &'static str, bool)>,
+    numbers: Vec<Field>,
+    tool: String,
+    revision: i64,
+}
+
+/// One upstream header: its name, and whether a value is stored.
+#[derive(Debug)]
+struct HeaderRow {
+    index: usize,
+    name: String,
+    stored: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Input {
+    #[serde(default)]
+    tool: String,
+}
+
+fn selects(settings: &ServerSettings, typed: Option<&FormFields>) -> Vec<Select> {
+    let value = |name: &str, stored: &'static str| {
+        typed
+            .map(|fields| fields.get(name))
+            .filter(|text| !text.is_empty())
+            .unwrap_or(stored)
+            .to_owned()
+    };
+    let select =
+        |name: &str, label: &str, options: Vec<(&str, &str)>, stored: &'static str, hint: &str| {
+            Select::new(name, label, options, &value(name, stored)).hint(hint)
+        };
+    vec![
+        select(
+            "transport",
+            "Transport",
+            vec![
+                ("auto", "Automatic"),
+                ("streamable_http", "Streamable HTTP"),
+                ("sse", "HTTP+SSE (2024-11-05)"),
+            ],
+            settings.transport.as_str(),
+            "How Sluice speaks to the server.",
+        ),
+        select(
+            "unknown_tools",
+            "Tools that its list does not name",
+            vec![("deny", "Refuse"), ("by_policy", "Let the policy decide")],
+            settings.unknown_tools.as_str(),
+            "",
+        ),
+        select(
+            "on_drift",
+            "Tools whose definition changed",
+            vec![
+                ("allow_and_flag", "Allow and flag"),
+                ("deny", "Refuse until somebody accepts the change"),
+            ],
+            settings.on_drift.as_str(),
+            "",
+        ),
+        select(
+            "validate_arguments",
+            "Arguments that do not fit the input schema",
+            vec![("off", "Not looked at"), ("log", "Noted in the log"), ("deny", "Refused")],
+            settings.validate_arguments.as_str(),
+            "",
+        ),
+        select(
+            "methods",
+            "Methods",
+            vec![("spec", "Those of the MCP specification"), ("any", "Any")],
+            settings.methods.as_str(),
+            "",
+        ),
+        select(
+            "resources",
+            "Resources",
+            vec![("allow", "Pass"), ("deny", "Refused")],
+            settings.resources.as_str(),
+            "",
+        ),
+        select(
+            "prompts",
+            "Prompts and completion",
+            vec![("allow", "Pass"), ("deny", "Refused")],
+            settings.prompts.as_str(),
+            "",
+        ),
+    ]
+}
+
+fn numbers(settings: &ServerSettings, typed: Option<&FormFields>, faults: &Faults) -> Vec<Field> {
+    [
+        ("connect_timeout_s", "Seconds to connect", settings.connect_timeout_s, ""),
+        (
+            "idle_timeout_s",
+            "Seconds of silence",
+            settings.idle_timeout_s,
+            "How long an answer may send nothing.",
+        ),
+        (
+            "total_timeout_s",
+            "Seconds in all",
+            settings.total_timeout_s,
+            "0: no bound, for streams.",
+        ),
+    ]
+    .into_iter()
+    .map(|(name, label, stored, hint)| {
+        let value = typed.map_or_else(|| stored.to_string(), |fields| fields.get(name).to_owned());
+        Field::new("number", name, label)
+            .value(value)
+            .hint(hint)
+            .required()
+            .error(faults.at(&format!("/{name}")))
+    })
+    .collect()
+}
+
+fn header_rows(server: &ServerView, typed: Option<&FormFields>) -> Vec<HeaderRow> {
+    let names: Vec<String> = match typed {
+        Some(fields) => {
+            fields.all("header_name").map(str::to_owned).filter(|name| !name.is_empty()).collect()
+        }
+        None => server.header_names.clone(),
+    };
+    let stored =
+        |name: &str| server.header_names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let empty = std::iter::repeat_n(String::new(), EMPTY_ROWS);
+    names
+        .into_iter()
+        .chain(empty)
+        .enumerate()
+        .map(|(index, name)| HeaderRow { index, stored: stored(&name), name })
+        .collect()
+}
+
+async fn page(
+    desk: Desk<Admin>,
+    id: &str,
+    tool: &str,
+    typed: Option<&FormFields>,
+    faults: Faults,
+) -> Answer {
+    let found = find(&desk, id).await?;
+    let head = found.head(&desk, "Settings");
+    let (server, settings) = (&head.server, &head.server.settings);
+    let text =
+        |name: &str, stored: &str| typed.map_or(stored, |fields| fields.get(name)).to_owned();
+    let check =
+        |name: &str, stored: bool| typed.map_or(stored, |fields| !fields.get(name).is_empty());
+    let shown =
+        ["/name", "/upstream_url", "/connect_timeout_s", "/idle_timeout_s", "/total_timeout_s"];
+    let headers_error = faults.rest(&shown).filter(|_| faults.general.is_none());
+    let page = SettingsPage {
+        frame: desk.frame("servers").await?,
+        problem: faults.general.clone(),
+        name: Field::text("name", "Name")
+            .value(text("name", &server.name))
+            .required()
+            .max(80)
+            .error(faults.at("/name")),
+        url: Field::new("url", "upstream_url", "Upstream URL")
+            .value(text("upstream_url", &server.upstream_url))
+            .required()
+            .max(2_000)
+            .error(faults.at("/upstream_url")),
+        headers: header_rows(server, typed),
+        headers_error,
+        selects: selects(settings, typed),
+        checks: vec![
+            (
+                "hold_poisoned",
+                "Hold tools with signs of a poisoned definition",
+                "They wait for review before agents see them.",
+                check("hold_poisoned", settings.hold_poisoned),
+            ),
+            (
+                "log_argument_values",
+                "Keep argument values in the log",
+                "Redacted by name and form. Otherwise only names and types are kept.",
+                check("log_argument_values", settings.log_argument_values),
+            ),
+        ],
+        numbers: numbers(settings, typed, &faults),
+        tool: tool.to_owned(),
+        revision: server.revision,
+        head,
+    };
+    Ok(page::private(status(&faults), &page))
+}
+
+pub(crate) async fn show(
+    desk: Desk<Admin>,
+    Path((_, id)): Path<(String, String)>,
+    Query(input): Query<Input>,
+) -> Answer {
+    page(desk, &id, &input.tool, None, Faults::none()).await
+}
+
+/// An unknown word of a select can only be forged; it changes nothing.
+fn word<T: std::str::FromStr>(fields: &FormFields, name: &str) -> Option<T> {
+    fields.get(name).parse().ok()
+}
+
+fn number(fields: &FormFields, name: &str) -> Result<Option<u32>, Faults> {
+    let typed = fields.get(name).trim();
+    let wrong = |_| Faults::one(&format!("/{name}"), "Give a whole number of seconds.");
+    typed.parse().map(Some).map_err(wrong)
+}
+
+fn patch(fields: &FormFields) -> Result<ServerPatch, Faults> {
+    let (names, values) = (fields.all("header_name"), fields.all("header_value"));
+    let pairs: Vec<(String, SecretString)> = names
+        .zip(values)
+        .filter(|(name, value)| !name.trim().is_empty() || !value.is_empty())
+        .filter(|(name, _)| !fields.all("header_remove").any(|gone| gone == *name))
+        .map(|(name, value)| {
+            // An untouched field of a stored header comes back empty.
+            let kept = if value.is_empty() { MASK } else { value };
+            (name.trim().to_owned(), SecretString::from(kept.to_owned()))
+        })
+        .collect();
+    Ok(ServerPatch {
+        name: Some(fields.get("name").to_owned()),
+        upstream_url: Some(fields.get("upstream_url").to_owned()),
+        auth: Some(if pairs.is_empty() { AuthForm::None } else { AuthForm::Headers(pairs) }),
+        settings: SettingsPatch {
+            transport: word::<Transport>(fields, "transport"),
+            unknown_tools: word::<UnknownTools>(fields, "unknown_tools"),
+            on_drift: word::<OnDrift>(fields, "on_drift"),
+            validate_arguments: word::<ValidateArguments>(fields, "validate_arguments"),
+            methods: word::<Methods>(fields, "methods"),
+            resources: word::<Access>(fields, "resources"),
+            prompts: word::<Access>(fields, "prompts"),
+            hold_poisoned: Some(!fields.get("hold_poisoned").is_empty()),
+            log_argument_values: Some(!fields.get("log_argument_values").is_empty()),
+            connect_timeout_s: number(fields, "connect_timeout_s")?,
+            idle_timeout_s: number(fields, "idle_timeout_s")?,
+            total_timeout_s: number(fields, "total_timeout_s")?,
+        },
+    })
+}
+
+/// Saves, then reads the tools again: the address or the key is what most edits are about.
+pub(crate) async fn save(
+    desk: Desk<Admin>,
+    Path((_, id)): Path<(String, String)>,
+    fields: FormFields,
+) -> Answer {
+    let server: ServerId = id.parse().map_err(|_| absent("server"))?;
+    let tool = fields.get("tool").to_owned();
+    let patch = match patch(&fields) {
+        Ok(patch) => patch,
+        Err(faults) => return page(desk, &id, &tool, Some(&fields), faults).await,
+    };
+    let expected = fields.get("revision").parse().ok();
+    if let Err(error) = desk.control.edit_server(&desk.who, server, expected, patch).await {
+        return page(desk, &id, &tool, Some(&fields), Faults::of(error)?).await;
+    }
+    match desk.control.refresh(&desk.who, server).await {
+        Ok(_) => {
+            let tools = desk.control.tools(desk.viewer(), server).await.map_err(refuse)?;
+            let names: Vec<String> = tools.into_iter().map(|tool| tool.name).collect();
+            let path = desk.path(&format!("/servers/{server}"));
+            Ok(after_read(
+                &path,
+                &tool,
+                &names,
+                "Saved. The server answers and its tools were read.",
+            ))
+        }
+        // The failure stands on the page, from the server's own record.
+        Err(ControlError::Upstream { .. }) => {
+            let to = desk
+                .path(&format!("/servers/{server}/settings?tool={}", crate::next::encode(&tool)));
+            Ok(flash::redirect(
+                &to,
+                crate::ui::Tone::Warn,
+                "Saved, but the tools could not be read.",
+            ))
+        }
+        Err(other) => Err(refuse(other)),
+    }
+}
+
+pub(crate) async fn delete(
+    desk: Desk<Admin>,
+    Path((_, id)): Path<(String, String)>,
+    fields: FormFields,
+) -> Answer {
+    let server: ServerId = id.parse().map_err(|_| absent("server"))?;
+    let view = desk.control.server(desk.viewer(), server).await.map_err(refuse)?;
+    if fields.get("confirm").trim() != view.name {
+        let text = "Nothing was deleted: type the server's name exactly to delete it.";
+        let faults = Faults::general(http::StatusCode::UNPROCESSABLE_ENTITY, text.to_owned());
+        return page(desk, &id, "", None, faults).await;
+    }
+    desk.control.delete_server(&desk.who, server, None).await.map_err(refuse)?;
+    Ok(flash::done(
+        &desk.path("/servers"),
+        &format!(
+            "Deleted `{}`. Its credentials were wiped and its grants have stopped.",
+            view.name
+        ),
+    ))
+}
