@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::admin::AdminCommand;
 use crate::commands::doctor::DoctorArgs;
@@ -60,9 +60,27 @@ pub(crate) fn with_default_command(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
+/// Variables that look like settings and are none: a misspelt one would be ignored in silence.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut command = Cli::command();
+    command.build();
+    let serve = command.find_subcommand("serve").into_iter();
+    let known: Vec<_> = serve
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(|argument| argument.get_env()?.to_str())
+        .collect();
+    // What the project's own tests are told.
+    let of_tests = |name: &str| {
+        name.starts_with("SLUICE_TEST_") || ["SLUICE_BIN", "SLUICE_E2E"].contains(&name)
+    };
+    names
+        .filter(|name| name.starts_with("SLUICE_") && !of_tests(name))
+        .filter(|name| !known.contains(&name.as_str()))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
 
     use super::*;
 
@@ -93,6 +111,13 @@ mod tests {
             let variable = argument.get_env().and_then(|name| name.to_str()).unwrap_or_default();
             assert!(variable.starts_with("SLUICE_"), "no variable: {name}");
         }
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_noticed() {
+        let names = ["SLUICE_LISTEN", "SLUICE_REDIS", "PATH", "SLUICE_TEST_REDIS_URL"];
+        let unknown = unknown_variables(names.iter().map(|name| (*name).to_owned()));
+        assert_eq!(unknown, ["SLUICE_REDIS"]);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use axum::routing::any;
 use metrics_exporter_prometheus::PrometheusHandle;
 use sluice_api::ApiState;
 use sluice_control::Control;
+use sluice_dashboard::DashboardState;
 use sluice_proxy::ProxyState;
-use sluice_web::{WebSettings, WebState};
+use sluice_web::{WebSettings, WebState, not_found};
 
 use crate::health::{self, Watched};
 use crate::settings::{Places, ServeArgs};
@@ -38,30 +39,32 @@ pub(super) fn build(
             trusted_proxies: network.trusted_proxies.clone(),
         },
     );
-    let own_proxy = network.proxy_listen.is_some();
-    let own_metrics = network.metrics_listen.is_some();
-    let mut main = health::probes(watched.clone()).merge(not_offered());
-    if network.role.serves_proxy() && !own_proxy {
-        main = main.merge(data_path(proxy));
+    let role = network.role;
+    let probes = || health::probes(watched.clone()).merge(not_offered());
+    let scrape = |shared| health::metrics(recorder.clone(), watched.clone(), shared);
+    let mut main = probes();
+    if network.metrics_listen.is_none() {
+        main = main.merge(scrape(true));
     }
-    if !own_metrics {
-        main = main.merge(health::metrics(recorder.clone(), watched.clone(), true));
+    main = if role.serves_control() { main.merge(pages(&web)) } else { main.fallback(not_found) };
+    main = sluice_web::wrap(main, &web);
+    if role.serves_control() {
+        main = main.layer(middleware::from_fn(sluice_dashboard::error_pages));
     }
-    main = if network.role.serves_control() {
-        main.merge(sluice_api::router(ApiState { web: web.clone() }))
-            .fallback(sluice_web::not_found)
-    } else {
-        main.fallback(sluice_web::not_found)
-    };
-    let apart = || {
-        let routes = health::probes(watched.clone()).merge(not_offered()).merge(data_path(proxy));
-        sluice_web::wrap(routes.fallback(sluice_web::not_found), &web)
-    };
+    if role.serves_proxy() && network.proxy_listen.is_none() {
+        main = main.merge(sluice_web::wrap(data_path(proxy), &web));
+    }
+    let apart = || sluice_web::wrap(probes().merge(data_path(proxy)).fallback(not_found), &web);
     Apps {
-        main: sluice_web::wrap(main, &web),
-        proxy: own_proxy.then(apart),
-        metrics: own_metrics.then(|| health::metrics(recorder.clone(), watched.clone(), false)),
+        main,
+        proxy: network.proxy_listen.map(|_| apart()),
+        metrics: network.metrics_listen.map(|_| scrape(false)),
     }
+}
+
+fn pages(web: &WebState) -> Router {
+    sluice_api::router(ApiState { web: web.clone() })
+        .merge(sluice_dashboard::router(DashboardState::new(web.clone())))
 }
 
 fn data_path(proxy: &ProxyState) -> Router {
@@ -78,5 +81,5 @@ async fn client_address(mut request: Request, next: Next) -> Response {
 
 /// Clients with OAuth built in ask here what is offered: nothing, quickly and as JSON.
 fn not_offered() -> Router {
-    Router::new().route("/.well-known/{*what}", any(sluice_web::not_found))
+    Router::new().route("/.well-known/{*what}", any(not_found))
 }

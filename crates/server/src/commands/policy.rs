@@ -132,7 +132,7 @@ fn check(file: &Path, json: bool) -> Result<Answer, Answer> {
     if errors + warnings == 0 {
         text.push_str("No problems.\n");
     } else {
-        text.push_str(&format!("{}, {}.\n", many(errors, "error"), many(warnings, "warning")));
+        writeln!(text, "{}, {}.", many(errors, "error"), many(warnings, "warning")).ok();
     }
     Ok(Answer { text, code })
 }

@@ -6,11 +6,12 @@ use tracing::{info, warn};
 use crate::app::{self, Running};
 use crate::failure::{Failure, Outcome};
 use crate::settings::ServeArgs;
-use crate::{say, telemetry};
+use crate::{cli, say, telemetry};
 
 pub(crate) async fn run(args: ServeArgs) -> Outcome {
     telemetry::start(&args.log)?;
     args.check().map_err(Failure::settings)?;
+    warn_of_oversights(&args);
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::bad)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::bad)?;
     let running = tokio::select! {
@@ -31,6 +32,20 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
         _ = terminate.recv() => warn!("Stopped at once, at the second signal"),
     }
     Ok(())
+}
+
+/// What is allowed and probably not meant.
+fn warn_of_oversights(args: &ServeArgs) {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in cli::unknown_variables(names) {
+        warn!("{name} is no setting of Sluice and is ignored; `sluice serve --help` lists them");
+    }
+    if args.storage.redis_url.is_some() && args.storage.keys.master_keys.is_none() {
+        warn!(
+            "Keys are generated into the data directory; several replicas must be given the same \
+             ones by SLUICE_MASTER_KEYS, or they cannot open each other's stored credentials"
+        );
+    }
 }
 
 /// Tells a person where to go.

@@ -16,7 +16,7 @@ pub(crate) struct StorageArgs {
     /// `postgres://…`, or `sqlite://…` for a single replica [default: `sluice.db` in the data directory].
     #[arg(long, env = "SLUICE_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) database_url: Option<SecretString>,
-    /// `redis://…` or `rediss://…`, a list of cluster nodes separated by commas; without it counters live in this process.
+    /// `redis://…` or `rediss://…`, `redis-cluster://…`, `redis-sentinel://…`; without it counters live in this process.
     #[arg(long, env = "SLUICE_REDIS_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) redis_url: Option<SecretString>,
     #[command(flatten)]
