@@ -233,11 +233,11 @@ fn categories(
         }
     }
     say("Five categories, against a public catalogue's labels");
-    let head: String = Category::ALL.iter().map(|it| format!("{:>12}", it.as_str())).collect();
-    say(format!("  {:<14}{head}", "label \\ rated"));
+    let head: Vec<String> = Category::ALL.iter().map(|it| format!("{:>12}", it.as_str())).collect();
+    say(format!("  {:<14}{}", "label \\ rated", head.concat()));
     for (label, row) in Category::ALL.iter().zip(matrix) {
-        let cells: String = row.iter().map(|cell| format!("{cell:>12}")).collect();
-        say(format!("  {:<14}{cells}", label.as_str()));
+        let cells: Vec<String> = row.iter().map(|cell| format!("{cell:>12}")).collect();
+        say(format!("  {:<14}{}", label.as_str(), cells.concat()));
     }
     say(format!("  accuracy {all}; leave one vendor out {left_out}"));
     figures.insert("five categories accuracy", all.share());

@@ -30,7 +30,7 @@ fn the_starter_set_is_read_and_well_formed() {
                 assert!(entry.stdio_command.is_none() && bridge_command(entry).is_none());
             }
             EntryTransport::Stdio => {
-                assert!(entry.stdio_command.is_some() && entry.upstream_url.is_none())
+                assert!(entry.stdio_command.is_some() && entry.upstream_url.is_none());
             }
         }
     }

@@ -48,7 +48,6 @@ pub fn classify(tool: &ToolDefinition) -> Rating {
         tool,
         category: verdict.category,
         name: &name,
-        opening: &opening,
         facts: &facts,
         sends,
     });

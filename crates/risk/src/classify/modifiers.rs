@@ -4,7 +4,6 @@ use sluice_domain::{Category, Severity, ToolDefinition};
 
 use super::facts::{Facts, Spot};
 use super::names::Name;
-use super::sentences::Opening;
 use crate::lexicon;
 use crate::rating::{Direction, Modifier, ModifierKind, Signal};
 use crate::text::{cut, quote, sentence_words};
@@ -14,7 +13,6 @@ pub(super) struct Seen<'a> {
     pub(super) tool: &'a ToolDefinition,
     pub(super) category: Category,
     pub(super) name: &'a Name,
-    pub(super) opening: &'a Opening,
     pub(super) facts: &'a Facts,
     pub(super) sends: bool,
 }
@@ -181,11 +179,20 @@ fn is_access_noun(word: &str) -> bool {
     )
 }
 
+/// One of these is in every word that [`claims`] looks for.
+const TELLING: &[&str] =
+    &["sandbox", "isolated", "overwr", "lost", "irrevers", "permanent", "unrecover"];
+
 /// Words of the description that raise, and claims that are shown without being believed.
 fn claims(seen: &Seen<'_>, found: &mut Vec<Modifier>) {
     use Category::{Destructive, Execute, Read};
     let Some(description) = seen.tool.description.as_deref() else { return };
-    for word in sentence_words(cut(description, 900), 160) {
+    let start = cut(description, 900);
+    let lower = start.to_ascii_lowercase();
+    if !TELLING.iter().any(|stem| lower.contains(stem)) {
+        return;
+    }
+    for word in sentence_words(start, 160) {
         let spot = || Spot {
             place: "description".to_owned(),
             quote: quote(description.get(word.range.clone()).unwrap_or_default()),
@@ -221,7 +228,6 @@ fn claims(seen: &Seen<'_>, found: &mut Vec<Modifier>) {
             _ => {}
         }
     }
-    let _ = seen.opening;
 }
 
 fn annotations(seen: &Seen<'_>, found: &mut Vec<Modifier>) {

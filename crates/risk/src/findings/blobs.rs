@@ -39,7 +39,7 @@ fn decode(run: &str) -> Option<Vec<u8>> {
 /// Plain, `\x41` or `%41` hexadecimal.
 fn hex(run: &str) -> Option<Vec<u8>> {
     let digits: String = run.replace("\\x", "").replace('%', "");
-    if digits.len() < SHORTEST || digits.len() % 2 != 0 {
+    if digits.len() < SHORTEST || !digits.len().is_multiple_of(2) {
         return None;
     }
     (0..digits.len())

@@ -260,7 +260,7 @@ fn tools() -> Vec<(FindingKind, &'static str)> {
         ),
         (
             OtherTool,
-            r#"\b(?:also|additionally|then|instead|secretly) (?:invoke|call|run|execute|use|trigger) (?:the )?(?:previously|already|also|other)\b{IN}{0,40}\btool\b"#,
+            r"\b(?:also|additionally|then|instead|secretly) (?:invoke|call|run|execute|use|trigger) (?:the )?(?:previously|already|also|other)\b{IN}{0,40}\btool\b",
         ),
         (
             OtherTool,

@@ -87,7 +87,14 @@ static VERBS: LazyLock<HashMap<String, Verb>> = LazyLock::new(build);
 
 /// Whether `word` is one of the words of `list`, which blanks part.
 pub(crate) fn is_one_of(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|it| it == word)
+    // A search for the bytes, then for the borders: many times faster than parting the list.
+    let (list, word) = (list.as_bytes(), word.as_bytes());
+    let border = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_whitespace);
+    !word.is_empty()
+        && memchr::memmem::find_iter(list, word).any(|at| {
+            let before = at.checked_sub(1).and_then(|before| list.get(before));
+            border(before) && border(list.get(at + word.len()))
+        })
 }
 
 /// The verb that this folded word is, if any.

@@ -19,23 +19,23 @@ pub(super) fn fragment(
 ) -> Result<Value, OptionError> {
     let values = values(option, given)?;
     let rules = match option.kind {
-        OptionKind::UrlAllowList => require(option, begins(option, &addresses(&values)?)),
+        OptionKind::UrlAllowList => require(option, &begins(option, &addresses(&values)?)),
         OptionKind::PathPrefix => below(option, &folders(&values)?),
         OptionKind::AmountCap => {
             let most = amount(values.first())?;
             let path = &option.path;
             let conditions = json!([{"path": path, "op": "gte", "value": 0}, {"path": path, "op": "lte", "value": most}]);
-            require(option, conditions)
+            require(option, &conditions)
         }
         OptionKind::AmountBudget => budget(option, &amount(values.first())?),
         OptionKind::SelectOnly => select(option),
-        OptionKind::Recipients => require(option, recipients(option, &values)),
+        OptionKind::Recipients => require(option, &recipients(option, &values)),
         OptionKind::Commands | OptionKind::Choices => {
-            require(option, json!([{"path": option.path, "op": "in", "value": values}]))
+            require(option, &json!([{"path": option.path, "op": "in", "value": values}]))
         }
         OptionKind::ListLength => {
             let most = count(values.first())?;
-            require(option, json!([{"path": option.path, "op": "length_lte", "value": most}]))
+            require(option, &json!([{"path": option.path, "op": "length_lte", "value": most}]))
         }
     };
     Ok(EntryKey::of(&option.tool).fragment(rules))
@@ -69,7 +69,7 @@ fn values(
     }
 }
 
-fn require(option: &RuleOption, conditions: Value) -> Map<String, Value> {
+fn require(option: &RuleOption, conditions: &Value) -> Map<String, Value> {
     let name = option.kind.as_str().replace('_', "-");
     let rule =
         json!({"name": name, "conditions": conditions, "on_deny": option.sentence_for_agents()});
@@ -110,7 +110,7 @@ fn begins(option: &RuleOption, starts: &[String]) -> Value {
 }
 
 fn below(option: &RuleOption, folders: &[String]) -> Map<String, Value> {
-    let mut rules = require(option, begins(option, folders));
+    let mut rules = require(option, &begins(option, folders));
     let climbs = json!([{"path": option.path, "op": "regex", "value": r"(?:^|[/\\])\.\.(?:[/\\]|$)|%2[eEfF]|\x00"}]);
     let rule = json!({"name": "path-climbs", "conditions": climbs, "on_deny": option.sentence_for_agents()});
     rules.insert("deny_if".to_owned(), json!([rule]));
@@ -120,7 +120,7 @@ fn below(option: &RuleOption, folders: &[String]) -> Map<String, Value> {
 fn select(option: &RuleOption) -> Map<String, Value> {
     let path = &option.path;
     let mut rules =
-        require(option, json!([{"path": path, "op": "regex", "value": r"(?i)^\s*select\b"}]));
+        require(option, &json!([{"path": path, "op": "regex", "value": r"(?i)^\s*select\b"}]));
     let more = json!([{"path": path, "op": "regex", "value": format!(r"(?i)\b(?:{CHANGES})\b|;\s*\S|--|/\*|#")}]);
     let rule =
         json!({"name": "sql-changes", "conditions": more, "on_deny": option.sentence_for_agents()});

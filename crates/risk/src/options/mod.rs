@@ -107,75 +107,78 @@ fn offers(tool: &str, parameter: &Parameter<'_>, speaks_sql: bool) -> Vec<RuleOp
     out
 }
 
-/// Title, sentence, and the field's label and example.
-fn wording(kind: OptionKind, name: &str) -> (&'static str, String, &'static str, &'static str) {
+/// Title, what the rule does, and the field's label and example; `{}` stands for the argument's name.
+type Wording = (&'static str, &'static str, &'static str, &'static str);
+
+const fn wording(kind: OptionKind) -> Wording {
+    use OptionKind as Kind;
     match kind {
-        OptionKind::UrlAllowList => (
-            "Only these addresses",
-            format!("`{name}` must begin with one of the addresses you list."),
-            "Addresses, one a line",
-            "https://api.example.com/",
-        ),
-        OptionKind::PathPrefix => (
-            "Only below these folders",
-            format!(
-                "`{name}` must begin with one of the folders you list and must not climb out with `..`."
-            ),
-            "Folders, one a line",
-            "/srv/work/",
-        ),
-        OptionKind::AmountCap => (
+        Kind::UrlAllowList => URLS,
+        Kind::PathPrefix => PATHS,
+        Kind::AmountCap => (
             "At most this much a call",
-            format!("`{name}` must be a number from 0 to the amount you set."),
+            "{} must be a number from 0 to the amount you set.",
             "Largest amount",
             "100",
         ),
-        OptionKind::AmountBudget => (
-            "At most this much a day",
-            format!("The sum of `{name}` over a day may not pass the amount you set, per grant."),
-            "Amount a day",
-            "500",
-        ),
-        OptionKind::SelectOnly => (
-            "Only a SELECT",
-            format!(
-                "`{name}` must be one statement that begins with SELECT and holds no word that changes data. \
-                 A pattern is not a parser: give the server a read-only database user as well."
-            ),
-            "",
-            "",
-        ),
-        OptionKind::Recipients => (
-            "Only these recipients",
-            format!(
-                "`{name}` must be one of the recipients you list, or of a domain you list as `@example.com`."
-            ),
-            "Recipients, one a line",
-            "@example.com",
-        ),
-        OptionKind::Commands => (
+        Kind::AmountBudget => BUDGET,
+        Kind::SelectOnly => SELECT,
+        Kind::Recipients => RECIPIENTS,
+        Kind::Commands => (
             "Only these commands",
-            format!("`{name}` must be exactly one of the commands you list."),
+            "{} must be exactly one of the commands you list.",
             "Commands, one a line",
             "git status",
         ),
-        OptionKind::ListLength => (
+        Kind::ListLength => (
             "At most this many at once",
-            format!("`{name}` may hold at most the number of elements you set."),
+            "{} may hold at most the number of elements you set.",
             "Elements",
             "10",
         ),
-        OptionKind::Choices => (
+        Kind::Choices => (
             "Only these choices",
-            format!("`{name}` must be one of the values you list."),
+            "{} must be one of the values you list.",
             "Values, one a line",
             "EUR",
         ),
     }
 }
 
+const URLS: Wording = (
+    "Only these addresses",
+    "{} must begin with one of the addresses you list.",
+    "Addresses, one a line",
+    "https://api.example.com/",
+);
+const PATHS: Wording = (
+    "Only below these folders",
+    "{} must begin with one of the folders you list and must not climb out with `..`.",
+    "Folders, one a line",
+    "/srv/work/",
+);
+const BUDGET: Wording = (
+    "At most this much a day",
+    "The sum of {} over a day may not pass the amount you set, per grant.",
+    "Amount a day",
+    "500",
+);
+const SELECT: Wording = (
+    "Only a SELECT",
+    "{} must be one statement that begins with SELECT and holds no word that changes data. A pattern is \
+     not a parser: give the server a read-only database user as well.",
+    "",
+    "",
+);
+const RECIPIENTS: Wording = (
+    "Only these recipients",
+    "{} must be one of the recipients you list, or of a domain you list as `@example.com`.",
+    "Recipients, one a line",
+    "@example.com",
+);
+
 fn offer(kind: OptionKind, tool: &str, path: &str, name: &str, example: &str) -> RuleOption {
-    let (title, sentence, label, usual) = wording(kind, name);
+    let (title, sentence, label, usual) = wording(kind);
     let field = OptionField {
         name: "values".to_owned(),
         label: label.to_owned(),
@@ -190,7 +193,7 @@ fn offer(kind: OptionKind, tool: &str, path: &str, name: &str, example: &str) ->
         tool: tool.to_owned(),
         path: path.to_owned(),
         title: title.to_owned(),
-        sentence,
+        sentence: sentence.replace("{}", &format!("`{name}`")),
         fields: if kind == OptionKind::SelectOnly { Vec::new() } else { vec![field] },
     }
 }

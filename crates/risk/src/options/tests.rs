@@ -4,7 +4,7 @@ use sluice_policy::{Arguments, CallInput, Verdict, check, compile};
 
 use super::*;
 
-fn tool(properties: Value) -> ToolDefinition {
+fn tool(properties: &Value) -> ToolDefinition {
     serde_json::from_value(
         json!({"name": "act", "inputSchema": {"type": "object", "properties": properties}}),
     )
@@ -30,7 +30,7 @@ fn only(options: &[RuleOption], kind: OptionKind) -> &RuleOption {
 
 #[test]
 fn addresses_must_begin_as_listed() {
-    let found = options(&tool(json!({"url": {"type": "string", "format": "uri"}})));
+    let found = options(&tool(&json!({"url": {"type": "string", "format": "uri"}})));
     let option = only(&found, OptionKind::UrlAllowList);
     for (url, expected) in [
         ("https://api.example.com/v1", true),
@@ -47,7 +47,7 @@ fn addresses_must_begin_as_listed() {
 
 #[test]
 fn every_address_of_a_list_counts() {
-    let found = options(&tool(json!({"urls": {"type": "array", "items": {"type": "string"}}})));
+    let found = options(&tool(&json!({"urls": {"type": "array", "items": {"type": "string"}}})));
     let option = only(&found, OptionKind::UrlAllowList);
     let listed = ["https://a.example/", "https://b.example/"];
     assert!(passes(
@@ -64,7 +64,7 @@ fn every_address_of_a_list_counts() {
 
 #[test]
 fn paths_stay_below_their_folders() {
-    let found = options(&tool(json!({"path": {"type": "string"}})));
+    let found = options(&tool(&json!({"path": {"type": "string"}})));
     let option = only(&found, OptionKind::PathPrefix);
     for (path, expected) in [
         ("/srv/work/a.txt", true),
@@ -80,7 +80,7 @@ fn paths_stay_below_their_folders() {
 
 #[test]
 fn amounts_are_capped_exactly_and_from_below() {
-    let found = options(&tool(json!({"amount": {"type": "number"}, "to": {"type": "string"}})));
+    let found = options(&tool(&json!({"amount": {"type": "number"}, "to": {"type": "string"}})));
     let option = only(&found, OptionKind::AmountCap);
     for (amount, expected) in
         [(json!(100), true), (json!(100.01), false), (json!(-5), false), (json!("5"), false)]
@@ -95,7 +95,7 @@ fn amounts_are_capped_exactly_and_from_below() {
 
 #[test]
 fn only_a_select_passes() {
-    let found = options(&tool(json!({"sql": {"type": "string"}})));
+    let found = options(&tool(&json!({"sql": {"type": "string"}})));
     let option = only(&found, OptionKind::SelectOnly);
     for (sql, expected) in [
         ("SELECT id FROM orders", true),
@@ -112,7 +112,7 @@ fn only_a_select_passes() {
 
 #[test]
 fn recipients_are_addresses_or_domains() {
-    let found = options(&tool(json!({"to": {"type": "string"}})));
+    let found = options(&tool(&json!({"to": {"type": "string"}})));
     let option = only(&found, OptionKind::Recipients);
     for (to, expected) in [
         ("ann@example.com", true),
@@ -132,7 +132,7 @@ fn recipients_are_addresses_or_domains() {
 
 #[test]
 fn lists_choices_and_commands_are_bounded() {
-    let found = options(&tool(json!({
+    let found = options(&tool(&json!({
         "ids": {"type": "array", "items": {"type": "string"}},
         "mode": {"type": "string", "enum": ["fast", "full"]},
         "command": {"type": "string"},
