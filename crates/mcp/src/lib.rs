@@ -28,5 +28,5 @@ pub use lists::{ListProblem, SplicedList, ToolEntry, splice_tools};
 pub use methods::{MethodGroup, MethodKind, classify_method, folds_to_tools_call};
 pub use peek::{Message, MessageKind, Peek};
 pub use scan::MAX_DEPTH;
-pub use sse::{Event, EventStream, TooLarge, event_data, with_data};
+pub use sse::{Event, EventStream, TooLarge, event_data, event_name, with_data};
 pub use text::{element_texts, member_text, string_value};

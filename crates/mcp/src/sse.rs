@@ -234,6 +234,15 @@ fn data_of(line: &[u8]) -> Option<&[u8]> {
     Some(value.strip_prefix(b" ").unwrap_or(value))
 }
 
+/// The name of one event's bytes, `message` where it names none.
+pub fn event_name(raw: &[u8]) -> &[u8] {
+    let named = lines(raw).filter_map(|(line, _)| {
+        let value = line.strip_prefix(b"event:")?;
+        Some(value.strip_prefix(b" ").unwrap_or(value))
+    });
+    named.last().unwrap_or(b"message")
+}
+
 /// The data of one event's bytes, its lines joined.
 pub fn event_data(raw: &[u8]) -> Vec<u8> {
     let data: Vec<&[u8]> = lines(raw).filter_map(|(line, _)| data_of(line)).collect();

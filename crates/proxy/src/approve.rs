@@ -9,7 +9,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use http::StatusCode;
 use sluice_domain::{ApprovalId, ApprovalStatus, Code, Outcome, ReservationId};
 use sluice_mcp::ToolCall;
-use sluice_policy::{ApprovalPlan, Approver, Decision, Verdict};
+use sluice_policy::{ApprovalPlan, Decision, Verdict};
 use tokio::time::Instant;
 
 use crate::call::{limit_refusal, refusal};
@@ -57,16 +57,13 @@ pub(crate) async fn settle(
     progress: Option<&Progress>,
 ) -> Response {
     let started = exchange.recorder.elapsed_us();
-    let (approvals, plan, key) =
-        match (exchange.inner.approvals.clone(), &decision.approval, key(&exchange, tool)) {
-            (Some(approvals), Some(plan), Some(key)) => (approvals, plan, key),
-            _ => {
-                let message = "This call needs a person's approval, and nobody can be asked here.";
-                let rule = &decision.rule;
-                let code = Code::ApprovalDenied;
-                return exchange.refuse_call(&Refusal::new(Outcome::Denied, code, rule, message));
-            }
-        };
+    let (Some(approvals), Some(plan), Some(key)) =
+        (exchange.inner.approvals.clone(), &decision.approval, key(&exchange, tool))
+    else {
+        let message = "This call needs a person's approval, and nobody can be asked here.";
+        let (rule, code) = (&decision.rule, Code::ApprovalDenied);
+        return exchange.refuse_call(&Refusal::new(Outcome::Denied, code, rule, message));
+    };
     let now = (exchange.inner.clock)();
     let approval = match approvals.find(&key, now).await {
         Ok(Some(approval)) => Ok(approval),
@@ -123,7 +120,7 @@ async fn park(
             rule: plan.rule.clone(),
             hold: Duration::from_secs(u64::from(plan.hold)),
             expires,
-            approvers: plan.approvers.iter().map(approver).collect(),
+            approvers: plan.approvers.iter().map(ToString::to_string).collect(),
             quorum: u32::from(plan.quorum),
             self_allowed: plan.self_allowed,
             session: session.map(|session| session.id.clone()),
@@ -147,14 +144,6 @@ async fn park(
         }
         ParkError::Unavailable(_) => store_away(plan),
     })
-}
-
-/// An approver as the policy document writes it.
-fn approver(approver: &Approver) -> String {
-    match approver {
-        Approver::Role(role) => format!("role:{role}"),
-        Approver::Member(email) => format!("member:{email}"),
-    }
 }
 
 /// Waits for a decision as long as the rule holds calls open.
@@ -391,17 +380,13 @@ async fn joined(mut exchange: Exchange<'_>, approval: &Approval, plan: &Approval
     let result = result.and_then(|result| {
         std::str::from_utf8(&result).ok().and_then(|text| sluice_mcp::relabelled(text, &id))
     });
-    match result {
-        Some(result) => {
-            let message = "answered with the result of the identical call that was approved";
-            exchange.recorder.outcome(Outcome::Allowed, Code::Allowed, message);
-            exchange.form.message(StatusCode::OK, result.into_bytes())
-        }
-        None => {
-            let mut refusal = taken();
-            refusal.rule.clone_from(&plan.rule);
-            refusal.approval = Some(told(&exchange, approval));
-            exchange.refuse_call(&refusal)
-        }
+    if let Some(result) = result {
+        let message = "answered with the result of the identical call that was approved";
+        exchange.recorder.outcome(Outcome::Allowed, Code::Allowed, message);
+        return exchange.form.message(StatusCode::OK, result.into_bytes());
     }
+    let mut refusal = taken();
+    refusal.rule.clone_from(&plan.rule);
+    refusal.approval = Some(told(&exchange, approval));
+    exchange.refuse_call(&refusal)
 }

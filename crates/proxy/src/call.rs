@@ -37,7 +37,7 @@ pub(crate) async fn call(mut exchange: Exchange<'_>, tool: &ToolCall<'_>) -> Res
     match decision.verdict {
         Verdict::Deny | Verdict::Hide => exchange.refuse_call(&refusal(&decision)),
         Verdict::Approve => approve::approve(exchange, &decision, tool).await,
-        Verdict::Forward => match charged(&mut exchange, &decision, tool).await {
+        Verdict::Forward => match book(&mut exchange, &decision, tool).await {
             Ok(booking) => pass::forward(exchange, booking).await,
             Err(refusal) => exchange.refuse_call(&refusal),
         },
@@ -50,7 +50,7 @@ fn note(exchange: &mut Exchange<'_>, decision: &Decision, tool: &ToolCall<'_>) {
     let arguments = arguments::for_log(tool.arguments, values);
     let trace = serde_json::to_string(&decision.trace).ok().filter(|text| text.len() <= MAX_TRACE);
     exchange.recorder.note(|record| {
-        record.arguments = arguments;
+        record.arguments = Some(arguments);
         record.trace = trace;
         record.code = decision.code;
         record.rule.clone_from(&decision.rule);
@@ -111,19 +111,19 @@ fn unavailable_message(tool: &str, charge: &Charge) -> String {
 }
 
 /// Books the call's charges.
-async fn charged(
+async fn book(
     exchange: &mut Exchange<'_>,
     decision: &Decision,
     tool: &ToolCall<'_>,
 ) -> Result<Option<Booking>, Refusal> {
     let inner = Arc::clone(&exchange.inner);
     let started = exchange.recorder.elapsed_us();
-    let charged =
+    let verdict =
         decide::charge(&inner, &exchange.entry.route, exchange.session.as_ref(), decision, None)
             .await;
     let took = exchange.recorder.elapsed_us() - started;
     exchange.recorder.note(|record| record.timing.limits_us = took);
-    match charged {
+    match verdict {
         Charged::Booked(booking) => Ok(booking),
         Charged::Limited(limited) => Err(limit_refusal(&tool.name, &limited)),
         Charged::Observed(limited) => {

@@ -1,4 +1,4 @@
-//! One POSTed message on its way: what is known of it, and the gateway's own
+//! One message of a POST on its way: what is known of it, and the gateway's own
 //! answers to it.
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
-use sluice_upstream::SendError;
+use sluice_upstream::{SendError, Target};
 use tokio::time::{Instant, timeout_at};
 
 use crate::budget::Share;
@@ -51,13 +51,12 @@ impl Patience {
 /// Sends a request. What comes back is neither a redirect, nor coded, nor about our credentials.
 pub(crate) async fn send(
     inner: &Inner,
-    entry: &Entry,
+    target: &Target,
     method: Method,
     headers: HeaderMap,
     body: Bytes,
     deadline: Option<Instant>,
 ) -> Result<Response<UpstreamBody>, Failure> {
-    let target = entry.route.target.as_ref().ok_or(Failure::Unreachable)?;
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
     *request.headers_mut() = headers;
@@ -67,7 +66,7 @@ pub(crate) async fn send(
         None => sending.await,
     };
     let response = sent.map_err(|error| {
-        tracing::info!(server = %entry.route.record.server.id, %error, "A request to an upstream failed");
+        tracing::info!(server = %target.server, %error, "A request to an upstream failed");
         sorted(&error)
     })?;
     match response.status() {
@@ -160,10 +159,11 @@ pub(crate) fn passed_on(
                     patience.until().unwrap_or_else(|| Instant::now() + Duration::from_hours(1));
                 match timeout_at(until, rest.frame()).await {
                     Ok(None) => return None,
-                    Ok(Some(Ok(frame))) => match frame.into_data() {
-                        Ok(data) => break Ok(data),
-                        Err(_) => {}
-                    },
+                    Ok(Some(Ok(frame))) => {
+                        if let Ok(data) = frame.into_data() {
+                            break Ok(data);
+                        }
+                    }
                     Ok(Some(Err(_))) | Err(_) => break Err(broken()),
                 }
             },

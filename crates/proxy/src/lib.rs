@@ -4,11 +4,13 @@
 
 mod approve;
 mod arguments;
+mod bridge;
 mod budget;
 mod cache;
 mod call;
 mod call_log;
 mod canonical;
+mod carry;
 mod decide;
 mod exchange;
 mod failure;

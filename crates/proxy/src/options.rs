@@ -42,10 +42,10 @@ impl Default for ProxyOptions {
             max_request_bytes: 4 << 20,
             max_message_bytes: 64 << 20,
             max_held_bytes: 256 << 20,
-            request_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_mins(1),
             cached_routes: 10_000,
             stale_routes: Duration::from_mins(10),
-            session_idle: Duration::from_mins(60),
+            session_idle: Duration::from_hours(1),
             max_open_per_grant: 1_000,
             on_log_full: OnUnavailable::Deny,
         }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sluice_domain::{Code, OnUnavailable, Outcome};
 use sluice_mcp::{Kind, Message, MessageKind, Peek};
 
+use crate::carry::Cargo;
 use crate::decide::{self, Booking};
 use crate::exchange::{Exchange, Refusal};
 use crate::failure::Failure;
@@ -35,11 +36,18 @@ pub(crate) async fn forward(mut exchange: Exchange<'_>, booking: Option<Booking>
         return exchange.refuse(&Refusal::new(Outcome::Denied, Code::LogUnavailable, "", message));
     }
     let patience = patience(&exchange);
-    let upstream = exchange.session.as_ref().map(|session| &session.upstream);
-    let up = headers::up(exchange.headers, exchange.era, upstream);
-    let body = exchange.body.clone();
     let started = exchange.recorder.elapsed_us();
-    let sent = forward::send(&inner, &entry, Method::POST, up, body, patience.deadline).await;
+    let cargo = Cargo {
+        inner: &inner,
+        entry: &entry,
+        envelope: exchange.envelope,
+        era: exchange.era,
+        session: exchange.session.as_ref(),
+        headers: exchange.headers,
+        body: exchange.body.clone(),
+        patience,
+    };
+    let sent = cargo.send().await;
     let took = exchange.recorder.elapsed_us() - started;
     exchange.recorder.note(|record| record.timing.upstream_us = took);
     match sent {
@@ -165,6 +173,7 @@ fn filter(exchange: &Exchange<'_>) -> Option<ListFilter> {
         .then(|| ListFilter::new(Arc::clone(&exchange.inner), exchange.era))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "both end here")]
 fn stream(
     mut exchange: Exchange<'_>,
     response: Response<UpstreamBody>,
@@ -177,8 +186,13 @@ fn stream(
         exchange.recorder.answered();
     }
     let inner = Arc::clone(&exchange.inner);
-    let watch =
-        Watch::new(Arc::clone(&inner), exchange.token, Arc::clone(&exchange.entry), endless);
+    let watch = Watch::new(
+        Arc::clone(&inner),
+        exchange.token,
+        Arc::clone(&exchange.entry),
+        session.clone(),
+        endless,
+    );
     let plan = Plan {
         watch,
         id: exchange.raw_id().map(str::to_owned),

@@ -139,13 +139,13 @@ pub trait Approvals: Send + Sync + 'static {
 
     /// Takes an approved call for `call` to run, and remembers its new reservation. False if another
     /// took it first or it is no longer approved. Exactly one caller ever gets true.
-    fn claim<'a>(
-        &'a self,
+    fn claim(
+        &self,
         workspace: WorkspaceId,
         id: ApprovalId,
         call: CallId,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<bool, StoreUnavailable>>;
+    ) -> BoxFuture<'_, Result<bool, StoreUnavailable>>;
 
     /// Says how a claimed call ended.
     fn released(

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use sluice_domain::{Access, CallId, Code, Methods, Outcome};
 use sluice_mcp::{
     Envelope, Era, Kind, Malformed, MethodGroup, MethodKind, classify_method, codes, decide_era,
@@ -23,6 +23,9 @@ use crate::respond::Form;
 use crate::session::{Found, Session};
 use crate::state::{Inner, ProxyState};
 use crate::{call, pass};
+
+/// How many times its bound a body may be before it is not read to its end.
+const DROPPED: usize = 8;
 
 /// Everything about a request that is known before its body is.
 struct Incoming<'a> {
@@ -82,19 +85,37 @@ impl Incoming<'_> {
             let message = "the Content-Type must be application/json";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        let limit = self.inner.options.max_request_bytes;
-        let told = self.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok());
-        let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "the request body is too large");
-        if told.and_then(|told| told.parse::<u64>().ok()).is_some_and(|told| told > limit as u64) {
-            return Err(too_large);
-        }
-        let reading = Limited::new(body, limit).collect();
+        let reading = self.bounded(body);
         match tokio::time::timeout(self.inner.options.request_timeout, reading).await {
-            Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large),
-            Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the request body broke off")),
+            Ok(read) => read,
             Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the request body took too long")),
         }
+    }
+
+    /// The body up to its bound. What is beyond is read and dropped, within reason: a client that is
+    /// still sending when the connection closes does not see the answer.
+    async fn bounded(&self, mut body: Body) -> Result<Bytes, (StatusCode, &'static str)> {
+        let limit = self.inner.options.max_request_bytes;
+        let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "the request body is too large");
+        let told =
+            self.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
+        let told: usize = told.unwrap_or(0);
+        if told > limit && (told > limit * DROPPED || self.headers.contains_key(header::EXPECT)) {
+            return Err(too_large);
+        }
+        let mut kept = BytesMut::with_capacity(told.min(limit));
+        let mut length = 0;
+        while let Some(frame) = body.frame().await {
+            let broken = |_| (StatusCode::BAD_REQUEST, "the request body broke off");
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            length += data.len();
+            if length <= limit {
+                kept.extend_from_slice(&data);
+            } else if length > limit * DROPPED {
+                break;
+            }
+        }
+        if length > limit { Err(too_large) } else { Ok(kept.freeze()) }
     }
 
     async fn message(&self, body: Bytes, mut recorder: Recorder, place: OpenPlace) -> Response {

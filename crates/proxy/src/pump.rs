@@ -43,6 +43,7 @@ pub(crate) struct Plan {
     pub(crate) call: bool,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "the state of a stream")]
 struct Pump {
     plan: Plan,
     body: UpstreamBody,
@@ -215,7 +216,8 @@ impl Pump {
             recorder.outcome(Outcome::Failed, failure.code(), failure.message(self.plan.call));
         }
         // A stream with event ids can be taken up again by the client.
-        if !self.torn && !(self.resumable && failure == Failure::Cut) {
+        let resumed = self.resumable && failure == Failure::Cut;
+        if !self.torn && !resumed {
             let request = self.plan.recorder.as_ref().and_then(Recorder::id);
             let request = request.map(|id| id.to_string()).unwrap_or_default();
             let error = failure.answer(Some(id), &request, self.plan.call);

@@ -71,7 +71,7 @@ impl Route {
         let networks = record.grant.networks.iter().map(|text| text.parse().ok()).collect();
         let schemas = record.tools.iter().map(|_| OnceLock::new()).collect();
         let weight = weigh(&record);
-        Self { policy, target, networks, index, schemas, weight, record }
+        Self { record, policy, target, networks, index, schemas, weight }
     }
 
     /// Roughly its size in memory.
@@ -129,7 +129,7 @@ impl Route {
     /// Digest of the rules that bear on a tool.
     pub(crate) fn rules_digest(&self, name: &str) -> [u8; 32] {
         let rules = match &self.policy {
-            RoutePolicyState::Compiled(policy) => rules_text(policy, name),
+            RoutePolicyState::Compiled(policy) => policy.rules_text(name),
             RoutePolicyState::None | RoutePolicyState::Unreadable => String::new(),
         };
         Sha256::digest(rules.as_bytes()).into()
@@ -148,19 +148,6 @@ impl Route {
             if place.is_empty() { "the arguments".to_owned() } else { format!("`{place}`") };
         Some(format!("{place}: {}", error.masked_with("the value")))
     }
-}
-
-/// Everything in a policy that bears on a tool, as text.
-fn rules_text(policy: &CompiledPolicy, tool: &str) -> String {
-    let document = policy.document();
-    format!(
-        "{:?} {:?} {} {:?} {:?}",
-        document.mode,
-        document.default,
-        policy.hides(tool),
-        document.all_tools,
-        policy.entry(tool)
-    )
 }
 
 fn validator(schema: &str) -> Option<Box<Validator>> {

@@ -4,7 +4,10 @@ use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use http::{HeaderValue, StatusCode, header};
+use sluice_domain::CallId;
 
+use crate::headers::REQUEST_ID;
+use crate::respond::request_id;
 use crate::state::ProxyState;
 use crate::{post, streams};
 
@@ -27,5 +30,6 @@ fn endpoint() -> MethodRouter<ProxyState> {
 
 async fn not_allowed() -> Response {
     let allow = HeaderValue::from_static("POST, GET, DELETE");
-    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allow)]).into_response()
+    let headers = [(header::ALLOW, allow), (REQUEST_ID, request_id(CallId::new()))];
+    (StatusCode::METHOD_NOT_ALLOWED, headers).into_response()
 }

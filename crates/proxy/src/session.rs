@@ -196,6 +196,13 @@ impl Sessions {
         Ok(Found::Session(self.local.get_with(id.to_owned(), || session)))
     }
 
+    /// Keeps a session from being let go as idle, for as long as a stream of it is open.
+    pub(crate) async fn keep(&self, session: &Session, entry: &Arc<Entry>) {
+        if let Some(session) = self.local.get(&session.id) {
+            let _ = self.used(session, entry).await;
+        }
+    }
+
     /// A session that is being used; now and then its binding is told.
     async fn used(&self, session: Arc<Session>, entry: &Arc<Entry>) -> Result<Found, Unavailable> {
         if !Arc::ptr_eq(&session.entry.load(), entry) {
@@ -288,9 +295,8 @@ impl Sessions {
         let owner = grant.to_string();
         for _ in 0..3 {
             match self.bindings.put(&owner, id, value, self.idle).await {
-                Ok(true) => return true,
-                // The store is away: the session lives in this process alone.
-                Err(_) => return true,
+                // With the store away the session lives in this process alone.
+                Ok(true) | Err(_) => return true,
                 Ok(false) => {}
             }
             let oldest = self.order.lock().get_mut(&grant).and_then(VecDeque::pop_front);

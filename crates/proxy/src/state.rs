@@ -11,6 +11,7 @@ use sluice_vault::Vault;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::bridge::Bridges;
 use crate::budget::Budget;
 use crate::cache::{Change, RouteCache};
 use crate::call_log::CallLog;
@@ -80,6 +81,7 @@ pub(crate) struct Inner {
     pub(crate) budget: Budget,
     pub(crate) open: OpenCount,
     pub(crate) shared: SharedResults,
+    pub(crate) bridges: Bridges,
     pub(crate) stop: CancellationToken,
     ending: Mutex<mpsc::Receiver<Arc<Session>>>,
 }
@@ -120,6 +122,7 @@ impl ProxyState {
             seen: SeenTools::new(),
             open: OpenCount::default(),
             shared: SharedResults::default(),
+            bridges: Bridges::new(options.session_idle),
             stop: CancellationToken::new(),
             clock,
             options,
@@ -154,6 +157,7 @@ impl ProxyState {
     /// Ends idle sessions, here and at their upstreams. To be called every few seconds.
     pub async fn tidy(&self) {
         self.0.sessions.tidy();
+        self.0.bridges.tidy();
         let mut ending = self.0.ending.lock().await;
         let mut ended = Vec::new();
         while let Ok(session) = ending.try_recv() {

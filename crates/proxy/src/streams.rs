@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use sluice_domain::CallId;
 use sluice_mcp::{Era, codes};
 
+use crate::carry;
 use crate::failure::Failure;
 use crate::filter::ListFilter;
 use crate::forward::{self, Patience, UpstreamBody};
@@ -51,10 +52,25 @@ async fn open(inner: &Arc<Inner>, server: &str, request: Request) -> Result<Open
 
 impl Opened {
     async fn send(&self, inner: &Inner, method: Method) -> Result<Response<UpstreamBody>, Failure> {
+        let entry = &self.admitted.entry;
+        if let Some(session) = &self.session {
+            let bridged = if method == Method::GET {
+                carry::listen(inner, session)
+            } else {
+                carry::end(inner, session)
+            };
+            if let Some(response) = bridged {
+                return Ok(response);
+            }
+        } else if carry::only_bridged(inner, entry) {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            return Ok(response);
+        }
+        let target = entry.route.target.as_ref().ok_or(Failure::Unreachable)?;
         let upstream = self.session.as_ref().map(|session| &session.upstream);
         let headers = headers::up(&self.headers, Era::Legacy, upstream);
-        let entry = &self.admitted.entry;
-        let response = forward::send(inner, entry, method, headers, Bytes::new(), None).await?;
+        let response = forward::send(inner, target, method, headers, Bytes::new(), None).await?;
         if response.status() == StatusCode::NOT_FOUND
             && let Some(session) = &self.session
         {
@@ -138,7 +154,13 @@ pub(crate) async fn get(
     let headers = opened.headers(response.headers());
     let plan = Plan {
         inner: Arc::clone(inner),
-        watch: Watch::new(Arc::clone(inner), opened.admitted.token, Arc::clone(entry), true),
+        watch: Watch::new(
+            Arc::clone(inner),
+            opened.admitted.token,
+            Arc::clone(entry),
+            opened.session.clone(),
+            true,
+        ),
         id: None,
         filter: Some(ListFilter::new(Arc::clone(inner), Era::Legacy)),
         scope: crate::exchange::scope(opened.session.as_ref(), entry),
@@ -179,14 +201,18 @@ pub(crate) async fn delete(
 }
 
 /// Ends a session at its upstream, because nobody used it any more.
-pub(crate) async fn end_upstream(inner: &Inner, session: &Session) {
+pub(crate) async fn end_upstream(inner: &Inner, session: &Arc<Session>) {
+    if carry::end(inner, session).is_some() {
+        return;
+    }
     let mut headers = HeaderMap::new();
     headers.insert(SESSION, session.upstream.clone());
     if let Some(version) = session.version.as_deref().and_then(|v| HeaderValue::from_str(v).ok()) {
         headers.insert(headers::VERSION, version);
     }
     let entry = session.entry.load_full();
-    let sent = forward::send(inner, &entry, Method::DELETE, headers, Bytes::new(), None).await;
+    let Some(target) = &entry.route.target else { return };
+    let sent = forward::send(inner, target, Method::DELETE, headers, Bytes::new(), None).await;
     if let Err(failure) = sent {
         tracing::debug!(server = %session.server, ?failure, "Could not end an idle session upstream");
     }

@@ -7,6 +7,8 @@ use sluice_domain::ServerId;
 use sluice_vault::TokenHash;
 
 use crate::cache::Entry;
+use crate::carry;
+use crate::session::Session;
 use crate::state::Inner;
 
 /// How often a stream looks by itself, in case the feed is silent.
@@ -17,6 +19,7 @@ pub(crate) struct Watch {
     inner: Arc<Inner>,
     token: TokenHash,
     pub(crate) entry: Arc<Entry>,
+    session: Option<Arc<Session>>,
     /// Ends the stream when the gateway stops.
     ends_at_stop: bool,
 }
@@ -37,9 +40,10 @@ impl Watch {
         inner: Arc<Inner>,
         token: TokenHash,
         entry: Arc<Entry>,
+        session: Option<Arc<Session>>,
         ends_at_stop: bool,
     ) -> Self {
-        Self { inner, token, entry, ends_at_stop }
+        Self { inner, token, entry, session, ends_at_stop }
     }
 
     fn server(&self) -> ServerId {
@@ -55,6 +59,10 @@ impl Watch {
             () = self.entry.changed.cancelled() => {}
             () = self.inner.stop.cancelled(), if self.ends_at_stop => return News::Ended,
             () = tokio::time::sleep(left.map_or(LOOK, |left| left.min(LOOK))) => {}
+        }
+        if let Some(session) = &self.session {
+            self.inner.sessions.keep(session, &self.entry).await;
+            carry::keep(&self.inner, session);
         }
         let Ok(Some(entry)) = self.inner.cache.find(&self.token).await else { return News::Ended };
         if entry.route.admits(Some(self.server()), (self.inner.clock)()).is_err() {

@@ -44,6 +44,10 @@ impl FakeApprovals {
         self.changed.send_modify(|count| *count += 1);
     }
 
+    fn count(&self) -> usize {
+        self.kept.lock().len()
+    }
+
     async fn parked(&self, count: usize) {
         let mut changed = self.changed.subscribe();
         let enough = changed.wait_for(|_| self.kept.lock().len() >= count);
@@ -121,13 +125,13 @@ impl Approvals for FakeApprovals {
         })
     }
 
-    fn claim<'a>(
-        &'a self,
+    fn claim(
+        &self,
         _: WorkspaceId,
         id: ApprovalId,
         _: CallId,
         _: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<bool, StoreUnavailable>> {
+    ) -> BoxFuture<'_, Result<bool, StoreUnavailable>> {
         let mut kept = self.kept.lock();
         let approved = kept.iter_mut().find(|kept| {
             kept.approval.id == id && kept.approval.status == ApprovalStatus::Approved
@@ -267,9 +271,9 @@ async fn an_undecided_call_tells_where_and_runs_once_when_it_comes_again() {
     assert_eq!(scene.gateway.record().await.outcome.as_str(), "waiting");
     // The same call joins what is parked, another one is parked by itself.
     assert_eq!(code(&scene.call("2", r#"{"n":1,"to":"a"}"#).await), "approval_pending");
-    assert_eq!((scene.approvals.kept.lock().len(), scene.used().await.as_str()), (1, "1"));
+    assert_eq!((scene.approvals.count(), scene.used().await.as_str()), (1, "1"));
     assert_eq!(code(&scene.call("3", r#"{"to":"a","n":2}"#).await), "approval_pending");
-    assert_eq!((scene.approvals.kept.lock().len(), scene.used().await.as_str()), (2, "2"));
+    assert_eq!((scene.approvals.count(), scene.used().await.as_str()), (2, "2"));
     scene.approvals.decide(0, ApprovalStatus::Approved, None);
     assert_eq!(scene.stage.count(), 0);
     assert!(scene.call("4", r#"{"to":"a","n":1}"#).await.text().contains("ran"));
@@ -349,11 +353,11 @@ async fn what_was_approved_is_looked_at_again_before_it_runs() {
             "drift" => record.tools[0].definition_hash = "other".to_owned(),
             "deny" => {
                 record.policy.as_mut().expect("one").document =
-                    r#"{"version":"1","default":"deny"}"#.to_owned()
+                    r#"{"version":"1","default":"deny"}"#.to_owned();
             }
             _ => {
                 record.policy.as_mut().expect("one").document =
-                    POLICY.replace("HOLD", "1s").replace("\"max\":3", "\"max\":2")
+                    POLICY.replace("HOLD", "1s").replace("\"max\":3", "\"max\":2");
             }
         });
         let answer = scene.call("2", "{}").await;

@@ -218,7 +218,7 @@ async fn a_grant_bound_to_networks_is_refused_elsewhere() {
     let here = gateway
         .grant_with(&stage.url(), ALLOW_ALL, |r| r.grant.networks = vec!["127.0.0.0/8".into()]);
     let there = gateway.grant_with(&stage.url(), ALLOW_ALL, |r| {
-        r.grant.networks = vec!["10.0.0.0/8".into(), "odd".into()]
+        r.grant.networks = vec!["10.0.0.0/8".into(), "odd".into()];
     });
     assert_eq!(here.call(&gateway, "1", "echo", "{}").await.status, 200);
     let answer = there.call(&gateway, "1", "echo", "{}").await;

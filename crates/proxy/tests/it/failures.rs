@@ -11,15 +11,15 @@ async fn play(received: Received, mut wire: Wire) {
     let json = [("content-type", "application/json")];
     match received.tool().as_str() {
         "html" => {
-            wire.answer("200 OK", &[("content-type", "text/html")], "<h1>secret-detail</h1>").await
+            wire.answer("200 OK", &[("content-type", "text/html")], "<h1>secret-detail</h1>").await;
         }
         "boom" => {
             wire.answer("500 Oops", &[("content-type", "text/html")], "<h1>secret-detail</h1>")
-                .await
+                .await;
         }
         "redirect" => wire.answer("307 Away", &[("location", "http://169.254.169.254/")], "").await,
         "unauthorized" => {
-            wire.answer("401 No", &[("www-authenticate", "Bearer")], "secret-detail").await
+            wire.answer("401 No", &[("www-authenticate", "Bearer")], "secret-detail").await;
         }
         "forbidden" => wire.answer("403 No", &json, "{}").await,
         "cut" => {
@@ -46,7 +46,7 @@ async fn play(received: Received, mut wire: Wire) {
                     received.id()
                 ),
             )
-            .await
+            .await;
         }
         _ => wire.text(&received.id(), "done").await,
     }

@@ -57,9 +57,9 @@ async fn a_list_agrees_with_what_a_call_would_get() {
         let body = body.clone();
         async move {
             if received.rpc() == "tools/list" {
-                wire.json(&body).await
+                wire.json(&body).await;
             } else {
-                wire.text("1", "done").await
+                wire.text("1", "done").await;
             }
         }
     })
@@ -193,9 +193,9 @@ async fn tools_that_only_a_list_knows_count_as_known_to_the_grant_that_saw_it() 
         let body = body.clone();
         async move {
             if received.rpc() == "tools/list" {
-                wire.json(&body).await
+                wire.json(&body).await;
             } else {
-                wire.text("1", "done").await
+                wire.text("1", "done").await;
             }
         }
     })

@@ -39,7 +39,7 @@ async fn stateful(received: Received, mut wire: Wire) {
             .await;
         }
         (_, method) if method.starts_with("notifications/") => {
-            wire.answer("202 Accepted", &[], "").await
+            wire.answer("202 Accepted", &[], "").await;
         }
         _ => wire.text(&id, "done").await,
     }

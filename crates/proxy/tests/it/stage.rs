@@ -1,5 +1,6 @@
 //! An upstream below HTTP: logs what it is sent, byte for byte, and writes what a test tells it to.
 
+use std::fmt::Write as _;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use tokio::task::JoinHandle;
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     pub(crate) method: String,
+    pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -62,7 +64,7 @@ impl Wire {
         let mut head =
             format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            write!(head, "{name}: {value}\r\n").expect("a string takes it");
         }
         self.raw(format!("{head}\r\n{body}")).await;
     }
@@ -186,7 +188,8 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
     };
     let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
     let mut lines = head.lines();
-    let method = lines.next()?.split(' ').next()?.to_owned();
+    let mut first = lines.next()?.split(' ');
+    let (method, path) = (first.next()?.to_owned(), first.next()?.to_owned());
     let headers: Vec<(String, String)> = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
@@ -197,11 +200,11 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
     while body.len() < length {
         more(stream, &mut body).await?;
     }
-    Some(Received { method, headers, body })
+    Some(Received { method, path, headers, body })
 }
 
 async fn more(stream: &mut TcpStream, into: &mut Vec<u8>) -> Option<()> {
-    let mut chunk = [0; 16 * 1024];
+    let mut chunk = vec![0; 16 * 1024];
     match stream.read(&mut chunk).await {
         Ok(count) if count > 0 => into.extend_from_slice(&chunk[..count]),
         _ => return None,
