@@ -1,24 +1,28 @@
-//! One policy: its rules as sentences, each with the calls it decided; the grants that follow it.
+//! One policy: its rules as sentences, each with its line and the calls it decided; the grants that
+//! follow it.
+
+pub(super) mod parts;
+pub(super) mod places;
+pub(super) mod trials;
 
 use askama::Template;
 use axum::extract::Path;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
-use sluice_control::{GrantView, GrantsOf, Page, PolicyManager, PolicyView, Viewer};
-use sluice_domain::PolicyId;
-use sluice_policy::{compile, sentences};
-use sluice_web::Form;
+use sluice_control::{ControlError, GrantView, GrantsOf, Page, PolicyManager, PolicyView, Viewer};
+use sluice_domain::{PolicyId, Role};
+use sluice_policy::{Mode, compile};
+use sluice_web::FormFields;
 
-use super::Nothing;
+use self::parts::{Numbered, Rules};
+use super::policies::kind;
 use crate::desk::{Answer, AsViewer, Desk, WsFrame, absent, refuse};
 use crate::faults::{Faults, sentence};
 use crate::filters;
 use crate::flash;
-use crate::next::encode;
 use crate::page;
-use crate::ui::text::ticks;
-use crate::ui::{Code, Html, Tab, Tabs, Tone};
+use crate::ui::{Tab, Tabs};
 
 /// What every page of a policy begins with.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct PolicyHead {
     /// `/w/{ws}/policies/{id}`
     pub(crate) path: String,
     pub(crate) server_path: String,
+    /// The log with the policy as its filter.
+    pub(crate) logs: String,
     pub(crate) tabs: Tabs,
 }
 
@@ -49,25 +55,18 @@ pub(crate) async fn head<P: AsViewer>(
         count: None,
     };
     let mut tabs = vec![tab("", "Rules")];
-    if desk.access().role.at_least(sluice_domain::Role::PolicyManager) {
+    if desk.may(Role::PolicyManager) {
         tabs.push(tab("/edit", "Edit"));
     }
-    tabs.extend([tab("/try", "Try a call"), tab("/versions", "Versions")]);
+    tabs.extend([tab("/try", "Try"), tab("/versions", "Versions")]);
     Ok(PolicyHead {
         server_name: server.map(|server| server.name).unwrap_or_default(),
         server_path: desk.path(&format!("/servers/{}", policy.server_id)),
+        logs: desk.path(&format!("/logs?policy={id}")),
         tabs: Tabs { label: "Policy".to_owned(), tabs },
         path,
         policy,
     })
-}
-
-/// A rule as a sentence, with its calls.
-#[derive(Debug)]
-struct RuleRow {
-    html: Html,
-    pointer: String,
-    calls: String,
 }
 
 #[derive(Debug, Template)]
@@ -76,43 +75,69 @@ struct PolicyPage {
     frame: WsFrame,
     head: PolicyHead,
     now: DateTime<Utc>,
-    rules: Vec<RuleRow>,
+    problem: Option<String>,
+    rules: Rules,
+    observes: bool,
+    /// The document's own word on what it is for.
+    about: Option<String>,
+    kind: &'static str,
     grants: Vec<GrantView>,
-    document: Code,
+    document: Numbered,
+    /// What was typed to confirm the deletion.
+    confirm: String,
 }
 
-pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String)>) -> Answer {
-    let head = head(&desk, &id, "Rules").await?;
+async fn page<P: AsViewer>(
+    desk: Desk<P>,
+    head: PolicyHead,
+    confirm: String,
+    faults: Faults,
+) -> Answer {
     let policy = &head.policy;
     let of = GrantsOf { policy: Some(policy.id), ..GrantsOf::default() };
     let grants =
         desk.control.grants(desk.viewer(), of, Page::first(100)).await.map_err(refuse)?.items;
-    let told = compile(&policy.document)
-        .map(|compiled| sentences(compiled.document()))
-        .unwrap_or_default();
-    let row = |rule: sluice_policy::RuleSentence| RuleRow {
-        html: ticks(&rule.text),
-        calls: desk.path(&format!("/logs?policy={}&rule={}", policy.id, encode(&rule.pointer))),
-        pointer: rule.pointer,
-    };
+    let compiled = compile(&policy.document).ok();
     let page = PolicyPage {
         frame: desk.frame("policies").await?,
         now: desk.now,
-        rules: told.into_iter().map(row).collect(),
-        document: Code::json("The document, as saved", &policy.document),
+        problem: faults.rest(&[]),
+        rules: Rules::new(&policy.document, Some(&head.logs)),
+        observes: compiled.as_ref().is_some_and(|compiled| compiled.mode() == Mode::Observe),
+        about: compiled.and_then(|compiled| compiled.document().description.clone()),
+        kind: kind(policy.kind),
+        document: Numbered::new("The document, as saved", &policy.document, &[]),
         grants,
+        confirm,
         head,
     };
-    Ok(page::private(StatusCode::OK, &page))
+    Ok(page::private(faults.status, &page))
+}
+
+pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String)>) -> Answer {
+    let head = head(&desk, &id, "Rules").await?;
+    page(desk, head, String::new(), Faults::none()).await
+}
+
+fn not_deleted(words: String, status: StatusCode) -> Faults {
+    Faults { general: Some(format!("Nothing was deleted: {words}")), status, ..Faults::default() }
 }
 
 pub(crate) async fn delete(
     desk: Desk<PolicyManager>,
     Path((_, id)): Path<(String, String)>,
-    Form(Nothing {}): Form<Nothing>,
+    fields: FormFields,
 ) -> Answer {
     let head = head(&desk, &id, "Rules").await?;
-    match desk.control.delete_policy(&desk.who, head.policy.id, None).await {
+    let confirm: String = fields.get("confirm").chars().take(200).collect();
+    if confirm.trim() != head.policy.name {
+        let words = "type the policy's name exactly to delete it.".to_owned();
+        return page(desk, head, confirm, not_deleted(words, StatusCode::UNPROCESSABLE_ENTITY))
+            .await;
+    }
+    // A form without its version was not made here, and deletes nothing that nobody saw.
+    let expected = fields.get("version").parse().unwrap_or(0);
+    match desk.control.delete_policy(&desk.who, head.policy.id, Some(expected)).await {
         Ok(()) => {
             let to = format!("{}/policies", head.server_path);
             Ok(flash::done(
@@ -123,10 +148,15 @@ pub(crate) async fn delete(
                 ),
             ))
         }
+        Err(ControlError::Stale { current }) => {
+            let words =
+                format!("somebody saved version {current} in the meantime. Look at it first.");
+            page(desk, head, String::new(), not_deleted(words, StatusCode::CONFLICT)).await
+        }
         Err(error) => {
             let said = sentence(&error.to_string());
-            Faults::of(error)?;
-            Ok(flash::redirect(&head.path, Tone::Bad, &said))
+            let status = Faults::of(error)?.status;
+            page(desk, head, confirm, not_deleted(said, status)).await
         }
     }
 }

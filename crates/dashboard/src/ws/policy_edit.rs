@@ -1,28 +1,29 @@
-//! Writing a policy's JSON: checked, shown as a change and as sentences, then saved as a new version.
+//! Writing a policy, rule by rule or as JSON: checked, shown in words and as a change, tried on
+//! recent calls, then saved as a new version. What was typed is always kept.
 
-use askama::Template;
+mod build;
+mod review;
+
 use axum::extract::Path;
 use axum::response::Response;
 use serde::Deserialize;
-use sluice_control::{CallsOf, ControlError, PolicyForm, PolicyManager, Trials, TrialsOf};
-use sluice_domain::{PolicyId, ServerId};
-use sluice_policy::{Checked, ProblemSeverity, compile, sentences};
+use sluice_control::{CallsOf, ControlError, PolicyForm, PolicyManager, ToolView};
+use sluice_domain::{ServerId, ToolState};
+use sluice_policy::edit::apply_rule;
 use sluice_web::Form;
 
+use self::build::{Trouble, add, conflict};
+use self::review::{EditPage, review};
+use super::policy::parts::told;
 use super::policy::{self, PolicyHead};
 use super::server::{ServerHead, find};
-use crate::desk::{Answer, Desk, WsFrame, absent, refuse, status};
-use crate::faults::Faults;
-use crate::filters;
+use crate::desk::{Answer, Desk, absent, refuse};
+use crate::faults::{Faults, sentence};
 use crate::flash;
 use crate::page;
-use crate::ui::text::{count, ticks};
-use crate::ui::{Diff, Field, JsonText, LineMark, Sentence, Sentences};
+use crate::ui::{Diff, Flash, Tone};
 
-const NEW: &str = "{\n  \"version\": \"1\",\n  \"default\": \"deny\",\n  \"tools\": {\n  }\n}\n";
-/// Calls of the log that a changed document is tried on.
-const TRIED: u32 = 200;
-
+/// The form, as it was typed.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Input {
     #[serde(default)]
@@ -34,176 +35,216 @@ pub(crate) struct Input {
     /// The version that the editor was opened on.
     #[serde(default)]
     version: String,
-    /// `check` or `save`.
+    /// `check`, `add` or `save`.
     #[serde(default)]
     press: String,
+    /// The tool whose recommended rule is to be added.
+    #[serde(default)]
+    recommend: String,
+    #[serde(flatten)]
+    rule: build::Rule,
 }
 
-/// What checking found, as the page shows it.
-#[derive(Debug)]
-struct Review {
-    checked: Checked,
-    marked: Option<JsonText>,
-    change: Option<Diff>,
-    sentences: Sentences,
-    trials: Option<Trials>,
-}
-
-impl Review {
-    fn headline(&self) -> String {
-        let errors =
-            self.checked.problems.iter().filter(|p| p.severity == ProblemSeverity::Error).count();
-        let warnings = self.checked.problems.len() - errors;
-        match (errors, warnings) {
-            (0, 0) => "The document is valid.".to_owned(),
-            (0, _) => format!("The document is valid, with {}.", count(warnings, "warning", None)),
-            (_, 0) => format!("{} to mend before it can be saved.", count(errors, "error", None)),
-            _ => format!(
-                "{} to mend before it can be saved, and {}.",
-                count(errors, "error", None),
-                count(warnings, "warning", None)
-            ),
+impl Input {
+    fn form(&self) -> PolicyForm {
+        PolicyForm {
+            name: Some(self.name.clone()),
+            document: self.document.clone(),
+            note: self.note.clone(),
         }
     }
 
-    fn is_error(problem: &sluice_policy::Problem) -> bool {
-        problem.severity == ProblemSeverity::Error
+    /// Browsers send line ends as CRLF; the document is kept with LF.
+    fn unix(&mut self) {
+        self.document = self.document.replace("\r\n", "\n");
     }
 }
 
-#[derive(Debug, Template)]
-#[template(path = "ws/policy_edit.html")]
-struct EditPage {
-    frame: WsFrame,
+/// What is being written: a new policy of a server, or the next version of one.
+#[derive(Debug)]
+struct Subject {
     head: Option<PolicyHead>,
     server: Option<ServerHead>,
-    problem: Option<String>,
-    stale: Option<Diff>,
-    name: Field,
-    document: Field,
-    note: Field,
-    version: i64,
-    review: Option<Review>,
+    id: ServerId,
+    tools: Vec<ToolView>,
 }
 
-fn mark(severity: ProblemSeverity) -> LineMark {
-    match severity {
-        ProblemSeverity::Error => LineMark::Error,
-        ProblemSeverity::Warning => LineMark::Warning,
+impl Subject {
+    /// Which calls of the log the document is tried on: those that the policy decided.
+    fn calls(&self) -> CallsOf {
+        CallsOf { policy: self.head.as_ref().map(|head| head.policy.id), ..CallsOf::default() }
+    }
+
+    fn saved(&self) -> Option<&str> {
+        self.head.as_ref().map(|head| head.policy.document.as_str())
     }
 }
 
-/// Browsers send line ends as CRLF; the document is kept with LF.
-fn unix(text: &str) -> String {
-    text.replace("\r\n", "\n")
-}
-
-async fn review(
-    desk: &Desk<PolicyManager>,
-    server: ServerId,
-    before: Option<&str>,
-    document: &str,
-) -> Result<Review, Response> {
-    let checked =
-        desk.control.check_document(desk.viewer(), server, document).await.map_err(refuse)?;
-    let marks: Vec<(u32, LineMark)> =
-        checked.problems.iter().map(|p| (p.line, mark(p.severity))).collect();
-    let told = compile(document).map(|compiled| sentences(compiled.document())).unwrap_or_default();
-    let rows = told
-        .into_iter()
-        .map(|rule| Sentence { html: ticks(&rule.text), pointer: rule.pointer })
-        .collect();
-    let trials = match before {
-        Some(_) if checked.ok => {
-            let of = TrialsOf::Log { filter: Box::new(CallsOf::default()), limit: TRIED };
-            match desk.control.simulate(desk.viewer(), server, document, of).await {
-                Ok(trials) => Some(trials),
-                Err(ControlError::Invalid(_)) => None,
-                Err(other) => return Err(refuse(other)),
-            }
-        }
-        _ => None,
-    };
-    Ok(Review {
-        marked: (!marks.is_empty()).then(|| JsonText::new("Where", document, &marks)),
-        change: before
-            .map(|before| Diff::new("Change to the saved version", before, document))
-            .filter(|diff| !diff.is_empty()),
-        sentences: Sentences { rows },
-        trials,
-        checked,
-    })
-}
-
-fn fields(input: &Input, faults: &Faults) -> (Field, Field, Field) {
-    (
-        Field::text("name", "Name")
-            .value(input.name.clone())
-            .required()
-            .max(80)
-            .error(faults.at("/name")),
-        Field::area("document", "Document", 26)
-            .value(input.document.clone())
-            .hint(
-                "JSON. The [language](/docs/policy) has a [schema](/docs/policy.schema.json)."
-                    .replace("[language](/docs/policy)", "language")
-                    .replace("[schema](/docs/policy.schema.json)", "JSON Schema under Docs"),
-            )
-            .code()
-            .required(),
-        Field::text("note", "Why")
-            .value(input.note.clone())
-            .hint("For the list of versions.")
-            .max(500)
-            .error(faults.at("/note")),
-    )
-}
-
-async fn show_edit(
-    desk: Desk<PolicyManager>,
-    head: PolicyHead,
-    input: Input,
+/// What a press came to, besides the page itself.
+#[derive(Debug, Default)]
+struct Told {
     faults: Faults,
-    stale: Option<Diff>,
-    checks: bool,
-) -> Answer {
-    let (name, document, note) = fields(&input, &faults);
-    let review = if checks {
-        Some(
-            review(&desk, head.policy.server_id, Some(&head.policy.document), &input.document)
-                .await?,
-        )
+    notice: Option<Flash>,
+    /// The document is tried on recent calls.
+    tried: bool,
+}
+
+impl Told {
+    fn faults(faults: Faults) -> Self {
+        Self { faults, tried: true, notice: None }
+    }
+
+    fn notice(tone: Tone, words: &str) -> Self {
+        Self { notice: Some(Flash::new(tone, words)), tried: true, faults: Faults::none() }
+    }
+}
+
+async fn existing(desk: &Desk<PolicyManager>, id: &str) -> Result<Subject, Response> {
+    let head = policy::head(desk, id, "Edit").await?;
+    let id = head.policy.server_id;
+    let tools = desk.control.tools(desk.viewer(), id).await.map_err(refuse)?;
+    Ok(Subject { head: Some(head), server: None, id, tools: live(tools) })
+}
+
+async fn fresh(desk: &Desk<PolicyManager>, id: &str) -> Result<Subject, Response> {
+    let found = find(desk, id).await?;
+    let server = found.head(desk, "Policies");
+    Ok(Subject { id: server.server.id, tools: live(found.tools), head: None, server: Some(server) })
+}
+
+/// What the server still offers, the riskiest first.
+fn live(tools: Vec<ToolView>) -> Vec<ToolView> {
+    let mut live: Vec<_> = tools.into_iter().filter(|tool| tool.state != ToolState::Gone).collect();
+    live.sort_by(|a, b| {
+        b.rating.severity.cmp(&a.rating.severity).then_with(|| a.name.cmp(&b.name))
+    });
+    live
+}
+
+/// Tools that the first document's description names.
+const DESCRIBED: usize = 12;
+
+/// The document that a new policy starts from: nothing may be called. JSON has no comments, so its
+/// description says what the server offers.
+fn start(server: &str, tools: &[ToolView]) -> String {
+    let named = |tool: &ToolView| {
+        format!("{} ({}, {})", tool.name, tool.rating.category, tool.rating.severity)
+    };
+    let mut names: Vec<String> = tools.iter().take(DESCRIBED).map(named).collect();
+    if tools.len() > DESCRIBED {
+        names.push(format!("and {} more", tools.len() - DESCRIBED));
+    }
+    let mut description = format!("Refuses every tool of {server} that is not named below.");
+    if !names.is_empty() {
+        description.push_str(&format!(" It offers: {}.", names.join(", ")));
+    }
+    let document = serde_json::json!({
+        "version": "1",
+        "description": description,
+        "default": "deny",
+        "tools": {},
+    });
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+/// Everything but saving: adds a rule to the text, or only looks at it.
+fn press(subject: &Subject, input: &mut Input) -> Told {
+    let before = input.document.clone();
+    let added = if input.recommend.is_empty() {
+        if input.press != "add" {
+            return Told { tried: true, ..Told::default() };
+        }
+        add(&before, &input.rule)
     } else {
-        None
+        let tool = subject.tools.iter().find(|tool| tool.name == input.recommend);
+        let Some(tool) = tool else {
+            return Told::faults(Faults::one("/rule_tool", "The server has no such tool."));
+        };
+        apply_rule(&before, &tool.recommended.fragment).map_err(Trouble::from)
     };
-    // The document's own problems are told by the review, line by line.
-    let told = review.as_ref().is_some_and(|review| !review.checked.ok);
-    let page = EditPage {
-        frame: desk.frame("policies").await?,
-        problem: faults.rest(&["/name", "/note"]).filter(|_| !told),
-        stale,
-        name,
-        document,
-        note,
-        version: head.policy.version,
-        review,
-        head: Some(head),
-        server: None,
+    match added {
+        Ok(after) if after == before => {
+            Told::notice(Tone::Warn, "The document says so already; nothing was added.")
+        }
+        Ok(after) => {
+            let said = news(&before, &after);
+            input.document = after;
+            Told::notice(Tone::Good, &format!("Added to the document, not saved yet: {said}"))
+        }
+        Err(Trouble::Field(pointer, words)) => Told::faults(Faults::one(pointer, words)),
+        Err(Trouble::Document) => {
+            Told::notice(Tone::Bad, "The rule was not added: mend the document's errors first.")
+        }
+        Err(Trouble::Conflict(problems)) => {
+            let words = format!("The rule was not added: {}", sentence(&conflict(&problems)));
+            Told::notice(Tone::Bad, &words)
+        }
+    }
+}
+
+/// The first sentence that the document did not say before.
+fn news(before: &str, after: &str) -> String {
+    let old = told(before);
+    let new = told(after).into_iter().find(|rule| old.iter().all(|known| known.text != rule.text));
+    new.map_or_else(|| "see the change below.".to_owned(), |rule| rule.text)
+}
+
+/// What somebody else saved since the editor was opened.
+#[derive(Debug)]
+struct Stale {
+    words: String,
+    change: Option<Diff>,
+}
+
+async fn stale(
+    desk: &Desk<PolicyManager>,
+    head: &PolicyHead,
+    opened: &str,
+) -> Result<Option<Stale>, Response> {
+    // A form without its version was not made here; it must not overwrite what nobody saw.
+    let opened: i64 = opened.parse().unwrap_or(0);
+    let current = head.policy.version;
+    if opened == current {
+        return Ok(None);
+    }
+    let change = match desk.control.policy_version(desk.viewer(), head.policy.id, opened).await {
+        Ok(version) => Some(Diff::new(
+            &format!("The other change, from version {opened} to version {current}"),
+            &version.document,
+            &head.policy.document,
+        )),
+        Err(ControlError::NotFound(_)) => None,
+        Err(other) => return Err(refuse(other)),
     };
-    Ok(page::private(status(&faults), &page))
+    let words = format!(
+        "Nothing was saved: somebody saved version {current} while you were writing. Their change is below, and your text is kept. Saving now puts yours in its place, so take over what you want to keep of theirs."
+    );
+    Ok(Some(Stale { words, change }))
+}
+
+async fn show(desk: Desk<PolicyManager>, subject: Subject, input: Input, told: Told) -> Answer {
+    let stale = match &subject.head {
+        Some(head) => stale(&desk, head, &input.version).await?,
+        None => None,
+    };
+    let review = review(&desk, &subject, &input.document, told.tried).await?;
+    let status = told.faults.status;
+    let page = EditPage::new(desk.frame("policies").await?, subject, input, told, stale, review);
+    Ok(page::private(status, &page))
 }
 
 pub(crate) async fn edit(
     desk: Desk<PolicyManager>,
     Path((_, id)): Path<(String, String)>,
 ) -> Answer {
-    let head = policy::head(&desk, &id, "Edit").await?;
-    let input = Input {
+    let subject = existing(&desk, &id).await?;
+    let input = subject.head.as_ref().map(|head| Input {
         name: head.policy.name.clone(),
         document: head.policy.document.clone(),
+        version: head.policy.version.to_string(),
         ..Input::default()
-    };
-    show_edit(desk, head, input, Faults::none(), None, false).await
+    });
+    show(desk, subject, input.unwrap_or_default(), Told::default()).await
 }
 
 pub(crate) async fn save(
@@ -211,95 +252,55 @@ pub(crate) async fn save(
     Path((_, id)): Path<(String, String)>,
     Form(mut input): Form<Input>,
 ) -> Answer {
-    let head = policy::head(&desk, &id, "Edit").await?;
-    input.document = unix(&input.document);
-    if input.press != "save" {
-        return show_edit(desk, head, input, Faults::none(), None, true).await;
-    }
-    // A form without its version was not made here; it must not overwrite what nobody saw.
-    let expected: i64 = input.version.parse().unwrap_or(0);
-    let form = PolicyForm {
-        name: Some(input.name.clone()),
-        document: input.document.clone(),
-        note: input.note.clone(),
+    input.unix();
+    let subject = existing(&desk, &id).await?;
+    let Some(head) =
+        subject.head.as_ref().filter(|_| input.press == "save" && input.recommend.is_empty())
+    else {
+        let told = press(&subject, &mut input);
+        return show(desk, subject, input, told).await;
     };
-    match desk.control.save_policy(&desk.who, head.policy.id, Some(expected), form).await {
+    let expected: i64 = input.version.parse().unwrap_or(0);
+    let saved =
+        desk.control.save_policy(&desk.who, head.policy.id, Some(expected), input.form()).await;
+    match saved {
         Ok(saved) => {
-            let said = if saved.changed {
-                format!(
+            let said = match (saved.changed, saved.warnings.len()) {
+                (false, _) => "Saved. The document already said exactly this.".to_owned(),
+                (true, 0) => format!(
                     "Saved version {} of `{}`. It holds from the next call on.",
                     saved.policy.version, saved.policy.name
-                )
-            } else {
-                "Saved. The document already said exactly this.".to_owned()
+                ),
+                (true, _) => format!(
+                    "Saved version {} of `{}`, with warnings. It holds from the next call on.",
+                    saved.policy.version, saved.policy.name
+                ),
             };
             Ok(flash::done(&head.path, &said))
         }
-        Err(ControlError::Stale { current }) => {
-            let theirs = theirs(&desk, head.policy.id, expected, &head.policy.document).await?;
-            let faults = Faults {
-                general: Some(format!(
-                    "Nothing was saved: somebody saved version {current} while you were editing version {expected}. Their change is below; your text is kept. Save again to put yours on top of it."
-                )),
-                status: http::StatusCode::CONFLICT,
-                ..Faults::default()
-            };
-            show_edit(desk, head, input, faults, theirs, true).await
+        Err(error @ ControlError::Stale { .. }) => {
+            let mut told = Told::faults(Faults::of(error)?);
+            // The notice with the other change says it.
+            told.faults.general = None;
+            // Read again: what is newest now may be newer than what was read above.
+            let subject = existing(&desk, &id).await?;
+            show(desk, subject, input, told).await
         }
-        Err(error) => show_edit(desk, head, input, Faults::of(error)?, None, true).await,
+        Err(error) => {
+            let told = Told::faults(Faults::of(error)?);
+            show(desk, subject, input, told).await
+        }
     }
-}
-
-/// What the other person changed.
-async fn theirs(
-    desk: &Desk<PolicyManager>,
-    id: PolicyId,
-    from: i64,
-    now: &str,
-) -> Result<Option<Diff>, Response> {
-    match desk.control.policy_version(desk.viewer(), id, from).await {
-        Ok(version) => Ok(Some(Diff::new("The other change", &version.document, now))),
-        Err(ControlError::NotFound(_)) => Ok(None),
-        Err(other) => Err(refuse(other)),
-    }
-}
-
-async fn show_new(
-    desk: Desk<PolicyManager>,
-    id: &str,
-    input: Input,
-    faults: Faults,
-    checks: bool,
-) -> Answer {
-    let server = find(&desk, id).await?.head(&desk, "Policies");
-    let (name, document, note) = fields(&input, &faults);
-    let review = if checks {
-        Some(review(&desk, server.server.id, None, &input.document).await?)
-    } else {
-        None
-    };
-    let told = review.as_ref().is_some_and(|review| !review.checked.ok);
-    let page = EditPage {
-        frame: desk.frame("policies").await?,
-        head: None,
-        problem: faults.rest(&["/name", "/note"]).filter(|_| !told),
-        stale: None,
-        name,
-        document,
-        note,
-        version: 0,
-        review,
-        server: Some(server),
-    };
-    Ok(page::private(status(&faults), &page))
 }
 
 pub(crate) async fn new(
     desk: Desk<PolicyManager>,
     Path((_, id)): Path<(String, String)>,
 ) -> Answer {
-    let input = Input { document: NEW.to_owned(), ..Input::default() };
-    show_new(desk, &id, input, Faults::none(), false).await
+    let subject = fresh(&desk, &id).await?;
+    let name = subject.server.as_ref().map(|head| head.server.name.clone()).unwrap_or_default();
+    let input = Input { document: start(&name, &subject.tools), ..Input::default() };
+    show(desk, subject, input, Told::default()).await
 }
 
 pub(crate) async fn create(
@@ -308,16 +309,13 @@ pub(crate) async fn create(
     Form(mut input): Form<Input>,
 ) -> Answer {
     let server: ServerId = id.parse().map_err(|_| absent("server"))?;
-    input.document = unix(&input.document);
-    if input.press != "save" {
-        return show_new(desk, &id, input, Faults::none(), true).await;
+    input.unix();
+    if input.press != "save" || !input.recommend.is_empty() {
+        let subject = fresh(&desk, &id).await?;
+        let told = press(&subject, &mut input);
+        return show(desk, subject, input, told).await;
     }
-    let form = PolicyForm {
-        name: Some(input.name.clone()),
-        document: input.document.clone(),
-        note: input.note.clone(),
-    };
-    match desk.control.create_policy(&desk.who, server, form).await {
+    match desk.control.create_policy(&desk.who, server, input.form()).await {
         Ok(saved) => {
             let to = desk.path(&format!("/policies/{}", saved.policy.id));
             Ok(flash::done(
@@ -328,6 +326,10 @@ pub(crate) async fn create(
                 ),
             ))
         }
-        Err(error) => show_new(desk, &id, input, Faults::of(error)?, true).await,
+        Err(error) => {
+            let told = Told::faults(Faults::of(error)?);
+            let subject = fresh(&desk, &id).await?;
+            show(desk, subject, input, told).await
+        }
     }
 }

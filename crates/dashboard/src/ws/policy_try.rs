@@ -1,13 +1,15 @@
-//! A made-up call against a policy: what would become of it, and why. Nothing is charged or sent.
+//! Trying a policy before it matters: on a made-up call, with every step of the decision, or on
+//! recent calls of the log. Nothing is charged or sent.
 
 use askama::Template;
-use axum::extract::Path;
+use axum::extract::{Path, Query};
 use serde::Deserialize;
-use sluice_control::{Trial, TrialCall, TrialsOf, Viewer};
+use sluice_control::{CallsOf, MAX_TRIALS, ToolView, Trial, TrialCall, TrialsOf, Viewer};
 use sluice_domain::{Outcome, ToolState};
-use sluice_policy::Verdict;
 use sluice_web::Form;
 
+use super::policy::parts::Numbered;
+use super::policy::trials::{OnLog, outcome};
 use super::policy::{self, PolicyHead};
 use super::try_it::sample;
 use crate::desk::{Answer, Desk, WsFrame, refuse, status};
@@ -16,7 +18,8 @@ use crate::filters;
 use crate::page;
 use crate::trace;
 use crate::ui::code::pretty;
-use crate::ui::{Field, Trace};
+use crate::ui::text::count;
+use crate::ui::{Field, Select, Trace};
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Input {
@@ -28,6 +31,63 @@ pub(crate) struct Input {
     grant_label: String,
     #[serde(default)]
     client_name: String,
+    /// `call`, `sample` or `log`.
+    #[serde(default)]
+    press: String,
+    /// How many calls of the log.
+    #[serde(default)]
+    calls: String,
+    /// `server`: all calls of the server instead of the policy's own.
+    #[serde(default)]
+    whose: String,
+}
+
+/// What would become of the call.
+#[derive(Debug)]
+struct Decided {
+    outcome: Outcome,
+    trial: Trial,
+    trace: Trace,
+    /// What becomes of it, in words.
+    words: String,
+    approval: Option<String>,
+}
+
+impl Decided {
+    fn new(trial: Trial) -> Self {
+        let decision = &trial.decision;
+        let outcome = outcome(decision.verdict, decision.code);
+        let words = match outcome {
+            Outcome::Allowed if decision.observed => {
+                "It would be forwarded, since the policy only observes; otherwise it would not."
+                    .to_owned()
+            }
+            Outcome::Allowed if decision.charges.is_empty() => "It would be forwarded.".to_owned(),
+            Outcome::Allowed => "It would be forwarded, once its limits are charged.".to_owned(),
+            Outcome::Waiting => "It would wait until a person decides.".to_owned(),
+            Outcome::Hidden => "It would be refused as if the tool did not exist.".to_owned(),
+            _ => "It would be refused.".to_owned(),
+        };
+        let approval = decision.approval.as_ref().map(|plan| {
+            format!(
+                "Held open {} s, void after {}, {} to decide{}.",
+                plan.hold,
+                count((plan.expires / 60) as usize, "minute", None),
+                count(usize::from(plan.quorum), "person", Some("people")),
+                if plan.self_allowed { "" } else { ", not the one who made the grant" },
+            )
+        });
+        let trace = trace::of_steps(&decision.trace);
+        Self { outcome, trace, words, approval, trial }
+    }
+}
+
+/// What the page shows as the result.
+#[derive(Debug)]
+enum Shown {
+    Nothing,
+    Call(Box<Decided>),
+    Log(OnLog),
 }
 
 #[derive(Debug, Template)]
@@ -36,74 +96,108 @@ struct TryPage {
     frame: WsFrame,
     head: PolicyHead,
     problem: Option<String>,
+    tool: Field,
     tools: Vec<String>,
-    fields: [Field; 4],
-    result: Option<Outcomes>,
+    arguments: Field,
+    grant_label: Field,
+    client_name: Field,
+    calls: Select,
+    whose: Select,
+    shown: Shown,
+    document: Numbered,
 }
 
-/// What would become of the call.
-#[derive(Debug)]
-struct Outcomes {
-    outcome: Outcome,
-    trial: Trial,
-    trace: Trace,
-}
+/// Tools that the suggestions of the field hold.
+const SUGGESTED: usize = 500;
 
-impl Outcomes {
-    fn new(trial: Trial) -> Self {
-        let outcome = match trial.decision.verdict {
-            Verdict::Forward => Outcome::Allowed,
-            Verdict::Deny => Outcome::Denied,
-            Verdict::Hide => Outcome::Hidden,
-            Verdict::Approve => Outcome::Waiting,
-        };
-        let trace = trace::of_steps(&trial.decision.trace);
-        Self { outcome, trial, trace }
-    }
+fn arguments_of(tool: Option<&ToolView>) -> String {
+    pretty(&sample(tool.and_then(|tool| tool.definition.input_schema.as_ref())))
 }
 
 async fn show(
     desk: Desk<Viewer>,
-    id: &str,
+    head: PolicyHead,
     mut input: Input,
     faults: Faults,
-    trial: Option<Trial>,
+    shown: Shown,
 ) -> Answer {
-    let head = policy::head(&desk, id, "Try a call").await?;
-    let tools = desk.control.tools(desk.viewer(), head.policy.server_id).await.map_err(refuse)?;
+    let mut tools =
+        desk.control.tools(desk.viewer(), head.policy.server_id).await.map_err(refuse)?;
+    tools.retain(|tool| tool.state != ToolState::Gone);
     if input.tool.is_empty()
         && let Some(first) =
             tools.iter().find(|tool| head.policy.document.contains(&tool.name)).or(tools.first())
     {
         input.tool.clone_from(&first.name);
-        input.arguments = pretty(&sample(first.definition.input_schema.as_ref()));
     }
+    if input.arguments.trim().is_empty() || input.press == "sample" {
+        input.arguments = arguments_of(tools.iter().find(|tool| tool.name == input.tool));
+    }
+    let counts = ["100", "500", "1000"].map(|number| (number, format!("the last {number} calls")));
+    let whose = [
+        ("policy", "that this policy decided"),
+        ("server", "of the server, whatever decided them"),
+    ];
+    let chosen = |text: &str, other: &'static str| {
+        if text.is_empty() { other.to_owned() } else { text.to_owned() }
+    };
     let page = TryPage {
         frame: desk.frame("policies").await?,
         problem: faults.rest(&["/calls/0/arguments"]),
-        tools: tools
-            .into_iter()
-            .filter(|tool| tool.state != ToolState::Gone)
-            .map(|tool| tool.name)
-            .collect(),
-        fields: [
-            Field::text("tool", "Tool").value(input.tool).required().max(256),
-            Field::area("arguments", "Arguments", 8)
-                .value(input.arguments)
-                .hint("A JSON object.")
-                .code()
-                .error(faults.at("/calls/0/arguments")),
-            Field::text("grant_label", "Grant label").value(input.grant_label).max(80),
-            Field::text("client_name", "Client name").value(input.client_name).max(80),
-        ],
-        result: trial.map(Outcomes::new),
+        tool: Field::text("tool", "Tool").value(input.tool).required().max(256).code(),
+        tools: tools.into_iter().take(SUGGESTED).map(|tool| tool.name).collect(),
+        arguments: Field::area("arguments", "Arguments", 10)
+            .value(input.arguments)
+            .hint("A JSON object.")
+            .code()
+            .error(faults.at("/calls/0/arguments")),
+        grant_label: Field::text("grant_label", "Grant label")
+            .value(input.grant_label)
+            .hint("For rules that ask for `grant.label`.")
+            .max(80),
+        client_name: Field::text("client_name", "Client name")
+            .value(input.client_name)
+            .hint("What the client calls itself: its own claim.")
+            .max(80),
+        calls: Select::new("calls", "On", counts, &chosen(&input.calls, "500")),
+        whose: Select::new("whose", "Which", whose, &chosen(&input.whose, "policy")),
+        shown,
+        document: Numbered::new("The document, as saved", &head.policy.document, &[]),
         head,
     };
     Ok(page::private(status(&faults), &page))
 }
 
-pub(crate) async fn form(desk: Desk<Viewer>, Path((_, id)): Path<(String, String)>) -> Answer {
-    show(desk, &id, Input::default(), Faults::none(), None).await
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wanted {
+    #[serde(default)]
+    tool: String,
+}
+
+pub(crate) async fn form(
+    desk: Desk<Viewer>,
+    Path((_, id)): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
+) -> Answer {
+    let head = policy::head(&desk, &id, "Try").await?;
+    let input = Input { tool: wanted.tool.chars().take(256).collect(), ..Input::default() };
+    show(desk, head, input, Faults::none(), Shown::Nothing).await
+}
+
+/// Which calls the document is tried on.
+fn of(input: &Input, head: &PolicyHead) -> TrialsOf {
+    if input.press == "log" {
+        let limit = input.calls.parse().unwrap_or(500).clamp(1, MAX_TRIALS);
+        let policy = (input.whose != "server").then_some(head.policy.id);
+        return TrialsOf::Log { filter: Box::new(CallsOf { policy, ..CallsOf::default() }), limit };
+    }
+    TrialsOf::These(vec![TrialCall {
+        tool: input.tool.clone(),
+        arguments: Some(input.arguments.clone()).filter(|text| !text.trim().is_empty()),
+        grant_label: input.grant_label.clone(),
+        client_name: Some(input.client_name.clone()).filter(|name| !name.is_empty()),
+        at: None,
+    }])
 }
 
 pub(crate) async fn run(
@@ -111,20 +205,21 @@ pub(crate) async fn run(
     Path((_, id)): Path<(String, String)>,
     Form(input): Form<Input>,
 ) -> Answer {
-    let head = policy::head(&desk, &id, "Try a call").await?;
-    let call = TrialCall {
-        tool: input.tool.clone(),
-        arguments: Some(input.arguments.clone()).filter(|text| !text.trim().is_empty()),
-        grant_label: input.grant_label.clone(),
-        client_name: Some(input.client_name.clone()).filter(|name| !name.is_empty()),
-        at: None,
-    };
-    let (server, document) = (head.policy.server_id, &head.policy.document);
-    match desk.control.simulate(desk.viewer(), server, document, TrialsOf::These(vec![call])).await
-    {
-        Ok(trials) => {
-            show(desk, &id, input, Faults::none(), trials.trials.into_iter().next()).await
-        }
-        Err(error) => show(desk, &id, input, Faults::of(error)?, None).await,
+    let head = policy::head(&desk, &id, "Try").await?;
+    if input.press == "sample" {
+        return show(desk, head, input, Faults::none(), Shown::Nothing).await;
     }
+    let (server, document) = (head.policy.server_id, &head.policy.document);
+    let trials =
+        match desk.control.simulate(desk.viewer(), server, document, of(&input, &head)).await {
+            Ok(trials) => trials,
+            Err(error) => return show(desk, head, input, Faults::of(error)?, Shown::Nothing).await,
+        };
+    let shown = if input.press == "log" {
+        Shown::Log(OnLog::new(&trials, &desk.path("/logs")))
+    } else {
+        let first = trials.trials.into_iter().next();
+        first.map_or(Shown::Nothing, |trial| Shown::Call(Box::new(Decided::new(trial))))
+    };
+    show(desk, head, input, Faults::none(), shown).await
 }

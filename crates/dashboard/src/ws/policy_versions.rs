@@ -2,28 +2,28 @@
 
 use askama::Template;
 use axum::extract::{Path, Query};
+use axum::response::Response;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{ControlError, Page, PolicyManager, VersionView, Viewer};
-use sluice_domain::PolicyId;
-use sluice_policy::{compile, sentences};
-use sluice_web::Form;
+use sluice_control::{ControlError, MemberView, Page, PolicyManager, VersionView, Viewer};
+use sluice_domain::{PolicyId, UserId};
+use sluice_web::FormFields;
 
-use super::Nothing;
+use super::policy::parts::{Numbered, Rules, SaidChange};
 use super::policy::{self, PolicyHead};
 use crate::desk::{Answer, Desk, WsFrame, absent, refuse};
 use crate::faults::{Faults, sentence};
 use crate::filters;
 use crate::flash;
 use crate::page;
-use crate::ui::text::{count, ticks};
-use crate::ui::{Code, Diff, Pager, Sentence, Sentences, Tone};
+use crate::ui::text::count;
+use crate::ui::{Diff, Pager, Tone};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Input {
     #[serde(default)]
-    after: Option<i64>,
+    after: Option<String>,
 }
 
 /// `{id}` and `{version}` of a path.
@@ -33,13 +33,30 @@ pub(crate) struct VersionPath {
     version: String,
 }
 
+impl VersionPath {
+    fn read(&self) -> Result<(PolicyId, i64), Response> {
+        let id = self.id.parse().map_err(|_| absent("policy"))?;
+        let number = self.version.parse().map_err(|_| absent("version"))?;
+        Ok((id, number))
+    }
+}
+
+/// One version of the list.
+#[derive(Debug)]
+struct Row {
+    version: VersionView,
+    author: String,
+    /// What it says that the one before did not, and the other way round.
+    change: Option<SaidChange>,
+}
+
 #[derive(Debug, Template)]
 #[template(path = "ws/policy_versions.html")]
 struct VersionsPage {
     frame: WsFrame,
     head: PolicyHead,
     now: DateTime<Utc>,
-    rows: Vec<(VersionView, String)>,
+    rows: Vec<Row>,
     pager: Pager,
 }
 
@@ -51,20 +68,45 @@ struct VersionPage {
     name: String,
     version: VersionView,
     author: String,
+    /// The version in force; none of a deleted policy.
     current: Option<i64>,
-    sentences: Sentences,
-    change: Option<Diff>,
-    document: Code,
+    rules: Rules,
+    change: Option<(SaidChange, Diff)>,
+    document: Numbered,
 }
 
-async fn author(
+impl VersionPage {
+    fn may_restore(&self) -> bool {
+        self.frame.is_manager()
+            && self.current.is_some_and(|current| current != self.version.version)
+    }
+}
+
+const ON_PAGE: u32 = 20;
+/// Sentences of a change that the list shows.
+const SAID: usize = 4;
+
+async fn members(desk: &Desk<Viewer>) -> Result<Vec<MemberView>, Response> {
+    let most = u32::try_from(desk.control.settings().bounds.members).unwrap_or(u32::MAX);
+    Ok(desk.control.members(desk.viewer(), Page::first(most)).await.map_err(refuse)?.items)
+}
+
+fn author(members: &[MemberView], id: Option<UserId>) -> String {
+    let found = members.iter().find(|member| Some(member.user_id) == id);
+    found.map_or_else(|| "somebody who is no member now".to_owned(), |member| member.email.clone())
+}
+
+/// A version, where there is one.
+async fn version(
     desk: &Desk<Viewer>,
-    id: Option<sluice_domain::UserId>,
-) -> Result<String, axum::response::Response> {
-    let members =
-        desk.control.members(desk.viewer(), Page::first(500)).await.map_err(refuse)?.items;
-    let found = members.into_iter().find(|member| Some(member.user_id) == id);
-    Ok(found.map_or_else(|| "somebody who is no member now".to_owned(), |member| member.email))
+    id: PolicyId,
+    number: i64,
+) -> Result<Option<VersionView>, Response> {
+    match desk.control.policy_version(desk.viewer(), id, number).await {
+        Ok(version) => Ok(Some(version)),
+        Err(ControlError::NotFound(_)) => Ok(None),
+        Err(other) => Err(refuse(other)),
+    }
 }
 
 pub(crate) async fn list(
@@ -73,28 +115,35 @@ pub(crate) async fn list(
     Query(input): Query<Input>,
 ) -> Answer {
     let head = policy::head(&desk, &id, "Versions").await?;
-    let wanted = Page { after: input.after, limit: 50 };
-    let page = desk
+    let after = input.after.and_then(|text| text.parse::<i64>().ok());
+    let wanted = Page { after, limit: ON_PAGE };
+    let found = desk
         .control
         .policy_versions(desk.viewer(), head.policy.id, wanted)
         .await
         .map_err(refuse)?;
-    let members =
-        desk.control.members(desk.viewer(), Page::first(500)).await.map_err(refuse)?.items;
-    let name = |version: &VersionView| {
-        let member = members.iter().find(|member| Some(member.user_id) == version.author);
-        member.map_or_else(|| "no member now".to_owned(), |member| member.email.clone())
+    let members = members(&desk).await?;
+    // The last one of the page is compared with the first of the next.
+    let below = match (found.next, found.items.last()) {
+        (Some(_), Some(last)) => version(&desk, head.policy.id, last.version - 1).await?,
+        _ => None,
     };
+    let older = found.items.iter().skip(1).cloned().map(Some).chain([below]);
+    let rows = found.items.iter().cloned().zip(older).map(|(version, before)| Row {
+        author: author(&members, version.author),
+        change: before.map(|before| SaidChange::new(&before.document, &version.document, SAID)),
+        version,
+    });
     let path = format!("{}/versions", head.path);
     let page = VersionsPage {
         frame: desk.frame("policies").await?,
         now: desk.now,
+        rows: rows.collect(),
         pager: Pager {
-            words: count(page.items.len(), "version", None),
-            previous: input.after.map(|_| path.clone()),
-            next: page.next.map(|next| format!("{path}?after={next}")),
+            words: count(found.items.len(), "version", None),
+            previous: after.map(|_| path.clone()),
+            next: found.next.map(|next| format!("{path}?after={next}")),
         },
-        rows: page.items.into_iter().map(|version| (version.clone(), name(&version))).collect(),
         head,
     };
     Ok(page::private(StatusCode::OK, &page))
@@ -102,24 +151,20 @@ pub(crate) async fn list(
 
 /// One version, also of a deleted policy: the log leads here.
 pub(crate) async fn show(desk: Desk<Viewer>, Path(path): Path<VersionPath>) -> Answer {
-    let id: PolicyId = path.id.parse().map_err(|_| absent("policy"))?;
-    let number: i64 = path.version.parse().map_err(|_| absent("version"))?;
-    let (control, viewer) = (&desk.control, desk.viewer());
-    let version = control.policy_version(viewer, id, number).await.map_err(refuse)?;
-    let policy = match control.policy(viewer, id).await {
+    let (id, number) = path.read()?;
+    let shown = desk.control.policy_version(desk.viewer(), id, number).await.map_err(refuse)?;
+    let policy = match desk.control.policy(desk.viewer(), id).await {
         Ok(policy) => Some(policy),
         Err(ControlError::NotFound(_)) => None,
         Err(other) => return Err(refuse(other)),
     };
-    let before = match number {
-        ..=1 => None,
-        _ => control.policy_version(viewer, id, number - 1).await.ok(),
-    };
-    let told = compile(&version.document)
-        .map(|compiled| sentences(compiled.document()))
-        .unwrap_or_default();
-    let rows =
-        told.into_iter().map(|rule| Sentence { html: ticks(&rule.text), pointer: rule.pointer });
+    let before = if number > 1 { version(&desk, id, number - 1).await? } else { None };
+    let change = before.map(|before| {
+        let label = format!("Change from version {}", before.version);
+        let said = SaidChange::new(&before.document, &shown.document, usize::MAX);
+        (said, Diff::new(&label, &before.document, &shown.document))
+    });
+    let logs = desk.path(&format!("/logs?policy={id}"));
     let page = VersionPage {
         frame: desk.frame("policies").await?,
         path: desk.path(&format!("/policies/{id}")),
@@ -127,17 +172,11 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path(path): Path<VersionPath>) -> A
             .as_ref()
             .map_or_else(|| "Deleted policy".to_owned(), |policy| policy.name.clone()),
         current: policy.map(|policy| policy.version),
-        author: author(&desk, version.author).await?,
-        sentences: Sentences { rows: rows.collect() },
-        change: before.map(|before| {
-            Diff::new(
-                &format!("Change from version {}", number - 1),
-                &before.document,
-                &version.document,
-            )
-        }),
-        document: Code::json("The document, as saved", &version.document),
-        version,
+        author: author(&members(&desk).await?, shown.author),
+        rules: Rules::new(&shown.document, Some(&logs)),
+        change,
+        document: Numbered::new("The document, as saved", &shown.document, &[]),
+        version: shown,
     };
     Ok(page::private(StatusCode::OK, &page))
 }
@@ -145,21 +184,36 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path(path): Path<VersionPath>) -> A
 pub(crate) async fn restore(
     desk: Desk<PolicyManager>,
     Path(path): Path<VersionPath>,
-    Form(Nothing {}): Form<Nothing>,
+    fields: FormFields,
 ) -> Answer {
-    let id: PolicyId = path.id.parse().map_err(|_| absent("policy"))?;
-    let number: i64 = path.version.parse().map_err(|_| absent("version"))?;
+    let (id, number) = path.read()?;
     let to = desk.path(&format!("/policies/{id}"));
-    match desk.control.roll_back(&desk.who, id, None, number).await {
-        Ok(saved) => {
+    // A form without the version in force was not made here, and undoes nothing that nobody saw.
+    let expected = fields.get("current").parse().unwrap_or(0);
+    match desk.control.roll_back(&desk.who, id, Some(expected), number).await {
+        Ok(saved) if saved.changed => {
             let said =
-                format!("Version {number} is in force again, as version {}.", saved.policy.version);
+                format!("Version {number} holds again, as version {}.", saved.policy.version);
             Ok(flash::done(&to, &said))
+        }
+        Ok(_) => Ok(flash::done(
+            &to,
+            &format!("The policy already says exactly what version {number} says."),
+        )),
+        Err(ControlError::Stale { current }) => {
+            let said = format!(
+                "Nothing was restored: somebody saved version {current} in the meantime. Look at it first."
+            );
+            Ok(flash::redirect(&format!("{to}/versions"), Tone::Bad, &said))
         }
         Err(error) => {
             let said = sentence(&error.to_string());
             Faults::of(error)?;
-            Ok(flash::redirect(&to, Tone::Bad, &said))
+            Ok(flash::redirect(
+                &format!("{to}/versions/{number}"),
+                Tone::Bad,
+                &format!("Nothing was restored: {said}"),
+            ))
         }
     }
 }

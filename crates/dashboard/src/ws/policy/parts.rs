@@ -6,11 +6,10 @@ use sluice_policy::{Problem, ProblemSeverity, RuleSentence, compile, sentences};
 
 use super::places::{Places, segment};
 use crate::faults::sentence;
-use crate::filters;
 use crate::next::encode;
 use crate::ui::Html;
 use crate::ui::code::json_lines;
-use crate::ui::text::ticks;
+use crate::ui::text::{count, ticks};
 
 /// A document in sentences; none where it cannot be read.
 pub(crate) fn told(document: &str) -> Vec<RuleSentence> {
@@ -89,7 +88,9 @@ fn calls(logs: &str, rule: &RuleSentence) -> Option<(&'static str, String)> {
     match (kinds.contains(&kind), exact) {
         (true, _) if kind == "approve_if" => Some(("Calls parked", by_rule(&rule.pointer))),
         (true, _) => Some(("Calls refused", by_rule(&rule.pointer))),
-        (false, Some(tool)) if !rule.pointer.ends_with("/approval") => Some(("Its calls", of_tool(tool))),
+        (false, Some(tool)) if !rule.pointer.ends_with("/approval") => {
+            Some(("Its calls", of_tool(tool)))
+        }
         _ => None,
     }
 }
@@ -100,7 +101,8 @@ fn calls(logs: &str, rule: &RuleSentence) -> Option<(&'static str, String)> {
 pub(crate) struct Numbered {
     label: String,
     lines: Vec<(Html, &'static str)>,
-    more: usize,
+    /// What is left out.
+    more: String,
 }
 
 impl askama::filters::HtmlSafe for Numbered {}
@@ -119,13 +121,19 @@ impl Numbered {
             }
         };
         let mut lines = json_lines(document);
-        let more = lines.len().saturating_sub(MAX_LINES);
+        let more = match lines.len().saturating_sub(MAX_LINES) {
+            0 => String::new(),
+            more => count(more, "more line", None),
+        };
         lines.truncate(MAX_LINES);
-        let marked: std::collections::HashSet<u32> = problems.iter().map(|problem| problem.line).collect();
+        let marked: std::collections::HashSet<u32> =
+            problems.iter().map(|problem| problem.line).collect();
         let lines = lines
             .into_iter()
             .zip(1_u32..)
-            .map(|(line, number)| (line, if marked.contains(&number) { class(number as usize) } else { "" }))
+            .map(|(line, number)| {
+                (line, if marked.contains(&number) { class(number as usize) } else { "" })
+            })
             .collect();
         Self { label: label.to_owned(), lines, more }
     }
@@ -193,8 +201,14 @@ impl SaidChange {
             list.iter().map(|rule| rule.text.clone()).collect()
         };
         let (was, is) = (texts(&old), texts(&new));
-        let gone = old.iter().filter(|rule| !is.contains(&rule.text)).map(|rule| (false, ticks(&rule.text)));
-        let come = new.iter().filter(|rule| !was.contains(&rule.text)).map(|rule| (true, ticks(&rule.text)));
+        let gone = old
+            .iter()
+            .filter(|rule| !is.contains(&rule.text))
+            .map(|rule| (false, ticks(&rule.text)));
+        let come = new
+            .iter()
+            .filter(|rule| !was.contains(&rule.text))
+            .map(|rule| (true, ticks(&rule.text)));
         let mut rows: Vec<_> = gone.chain(come).collect();
         let more = rows.len().saturating_sub(most);
         rows.truncate(most);

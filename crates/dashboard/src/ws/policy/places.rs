@@ -144,7 +144,8 @@ impl Reader<'_> {
             };
         }
         let end = (end + 1).min(bytes.len());
-        let is_key = self.open.last().is_some_and(|o| o.index.is_none() && o.base == self.path.len());
+        let is_key =
+            self.open.last().is_some_and(|o| o.index.is_none() && o.base == self.path.len());
         if is_key {
             let token = self.text.get(self.at..end).unwrap_or_default();
             let key: String = serde_json::from_str(token).unwrap_or_default();
@@ -203,7 +204,17 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_json_does_no_harm() {
-        for text in ["", "\"", "\"\\", "{\"a\":", "]}],,", "[[[[[[[[", "{\"é\\", "ü{\"a\" \"b\" 1", "{\"a\":tru\u{1F600}e}"] {
+        for text in [
+            "",
+            "\"",
+            "\"\\",
+            "{\"a\":",
+            "]}],,",
+            "[[[[[[[[",
+            "{\"é\\",
+            "ü{\"a\" \"b\" 1",
+            "{\"a\":tru\u{1F600}e}",
+        ] {
             let places = Places::of(text);
             assert_eq!(places.line("/a/b"), places.line("/a"), "{text}");
         }
