@@ -73,7 +73,7 @@ pub fn router(state: DashboardState) -> Router {
         .merge(auth::routes())
         .merge(account::routes())
         .merge(start::routes())
-        .nest("/w", ws::routes())
+        .merge(ws::routes())
         .route("/theme", get(theme::get))
         .route("/static/{version}/{name}", get(assets::handler))
         .route("/favicon.ico", get(assets::favicon))
