@@ -76,7 +76,6 @@ fn deciding(criterion: &mut Criterion) {
 
 fn compiling(criterion: &mut Criterion) {
     let text = document(200);
-    println!("document: {} bytes", text.len());
     criterion.bench_function("compile, 200 tools", |bench| {
         bench.iter(|| compile(black_box(&text)).expect("a policy"));
     });

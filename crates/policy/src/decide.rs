@@ -1,18 +1,16 @@
 //! The decision, in exactly the order of the language's table.
 
-use sluice_domain::{
-    Amount, Charge, Code, OnDrift, OnUnavailable, UnknownTools, ValidateArguments,
-};
+use sluice_domain::{Charge, Code, OnDrift, UnknownTools, ValidateArguments};
 
 use crate::approval;
 use crate::call::{CallInput, Settings, ToolFacts};
-use crate::compile::{CompiledLimit, CompiledPolicy, CompiledRule, RuleSet};
+use crate::charge::{self, Refused};
+use crate::compile::{CompiledPolicy, CompiledRule, RuleSet};
 use crate::decision::{
     ApprovalPlan, ConditionTrace, Decision, StepKind, StepResult, TraceStep, Truth, Verdict,
 };
 use crate::document::{DefaultAction, Mode};
 use crate::evaluate::{Facts, Over};
-use crate::item::Item;
 use crate::message;
 
 /// Bytes of a tool's name; a longer one is no tool's.
@@ -306,59 +304,18 @@ impl<'r, 'c> Run<'r, 'c> {
     }
 
     fn charges(&mut self, sets: &Sets<'_, 'r, 'c>) -> Result<Vec<Charge>, Stop> {
-        let mut charges: Vec<Charge> = Vec::new();
-        let mut counted: Vec<&CompiledLimit> = Vec::new();
-        for (set, facts) in sets {
-            for limit in &set.limits {
-                match self.amount(limit, facts) {
-                    Ok(Some(amount)) => {
-                        let again = counted.iter().any(|old| same_source(old, limit));
-                        charge(&mut charges, limit, amount, again);
-                        counted.push(limit);
-                        self.limit_step(StepKind::Limit, limit, StepResult::Charges);
-                    }
-                    Ok(None) => {
-                        charge(&mut charges, limit, Amount::ZERO, false);
-                        self.limit_step(StepKind::Amount, limit, StepResult::CannotTell);
-                        self.cannot_tell = true;
-                    }
-                    Err(message) => {
-                        self.limit_step(StepKind::Amount, limit, StepResult::Refused);
-                        let pointer = &limit.pointer;
-                        self.refuse(Stop::new(
-                            Verdict::Deny,
-                            Code::AmountInvalid,
-                            pointer,
-                            message,
-                        ))?;
-                        return Ok(Vec::new());
-                    }
-                }
+        match charge::gather(self.call.tool, sets, &mut self.trace) {
+            Ok((charges, all_told)) => {
+                self.cannot_tell |= !all_told;
+                Ok(charges)
+            }
+            Err(refused) => {
+                let Refused { code, rule, message, counter } = refused;
+                let stop = Stop::new(Verdict::Deny, code, &rule, message);
+                self.refuse(Stop { counter, ..stop })?;
+                Ok(Vec::new())
             }
         }
-        if let Some(never) = charges.iter().find(|charge| charge.amount > charge.max) {
-            let message = crate::phrase::limit_message(self.call.tool, never, None);
-            let mut stop = Stop::new(Verdict::Deny, Code::RateLimited, &never.rule, message);
-            stop.counter = Some(never.counter.clone());
-            self.refuse(stop)?;
-        }
-        Ok(charges)
-    }
-
-    fn limit_step(&mut self, step: StepKind, limit: &CompiledLimit, result: StepResult) {
-        let rule = Some(limit.pointer.clone());
-        self.trace.push(TraceStep { step, rule, result, conditions: Vec::new() });
-    }
-
-    /// `Ok(None)`: the log does not keep it.
-    fn amount(
-        &self,
-        limit: &CompiledLimit,
-        facts: &Facts<'_, '_>,
-    ) -> Result<Option<Amount>, String> {
-        let Some((slot, path)) = &limit.amount else { return Ok(Some(Amount::ONE)) };
-        let item = facts.slots.get(*slot).copied().unwrap_or(Item::Missing);
-        message::read_amount(self.call.tool, path, &item)
     }
 
     fn approve_if(&mut self, sets: &Sets<'_, 'r, 'c>) -> Option<(ApprovalPlan, String)> {
@@ -422,47 +379,4 @@ impl<'r, 'c> Run<'r, 'c> {
             trace: self.trace,
         }
     }
-}
-
-fn same_counter(a: &CompiledLimit, b: &CompiledLimit) -> bool {
-    let key = |limit: &CompiledLimit| (limit.limit.window, limit.limit.scope, limit.limit.reset);
-    a.limit.counter == b.limit.counter && key(a) == key(b)
-}
-
-fn same_source(a: &CompiledLimit, b: &CompiledLimit) -> bool {
-    same_counter(a, b) && a.limit.increment_from == b.limit.increment_from
-}
-
-/// Limits of one call on the same counter are one charge: the smallest `max` holds, and what is
-/// counted from the same source is counted once.
-fn charge(charges: &mut Vec<Charge>, limit: &CompiledLimit, amount: Amount, again: bool) {
-    let rules = &limit.limit;
-    let same = charges.iter_mut().find(|old| {
-        old.counter == rules.counter
-            && (old.window, old.scope, old.reset) == (rules.window, rules.scope, rules.reset)
-    });
-    if let Some(old) = same {
-        if !again {
-            old.amount = old.amount.saturating_add(amount);
-        }
-        if rules.max < old.max {
-            old.max = rules.max;
-            old.rule = limit.pointer.to_string();
-        }
-        if rules.on_unavailable == OnUnavailable::Deny {
-            old.on_unavailable = OnUnavailable::Deny;
-        }
-        return;
-    }
-    charges.push(Charge {
-        rule: limit.pointer.to_string(),
-        counter: rules.counter.clone(),
-        scope: rules.scope,
-        window: rules.window,
-        reset: rules.reset,
-        max: rules.max,
-        amount,
-        increment_from: limit.amount.as_ref().map(|(_, path)| path.clone()),
-        on_unavailable: rules.on_unavailable,
-    });
 }

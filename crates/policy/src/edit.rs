@@ -41,7 +41,9 @@ pub fn apply_rule(document_text: &str, fragment: &Value) -> Result<String, EditE
     for (key, value) in parts {
         match (key.as_str(), value) {
             ("hide", Value::Array(names)) => {
-                names.iter().for_each(|name| text.add_item(&[], "hide", name));
+                for name in names {
+                    text.add_item(&[], "hide", name);
+                }
             }
             ("all_tools", Value::Object(entry)) => text.add_entry(&[], "all_tools", entry),
             ("tools", Value::Object(tools)) => {
@@ -148,15 +150,15 @@ impl Edited {
         }
         let edit = {
             let Ok(tree) = parse(&self.text) else { return };
-            let Some(list) = find(&tree.root, &place) else { return };
+            let Some(node) = find(&tree.root, &place) else { return };
             let wanted = identity(key, &item.to_string());
-            let mut texts = list.items().iter().map(|old| &self.text[old.start..old.end]);
+            let mut texts = node.items().iter().map(|old| &self.text[old.start..old.end]);
             if texts.any(|old| identity(key, old) == wanted) {
                 return;
             }
-            let last = list.items().last().map(|old| old.end);
-            let first = list.items().first().map(|old| old.start);
-            self.insertion(list, first, last, |indent| self.layout(item, indent))
+            let last = node.items().last().map(|old| old.end);
+            let first = node.items().first().map(|old| old.start);
+            self.insertion(node, first, last, |indent| self.layout(item, indent))
         };
         self.text.replace_range(edit.0, &edit.1);
     }

@@ -2,6 +2,7 @@
 //! and the two readings of `[*]`.
 
 use chrono::{Datelike, Timelike};
+use sluice_domain::{Category, Severity};
 
 use crate::call::CallInput;
 use crate::compile::{CompiledRule, RuleSet, Source, Test};
@@ -123,8 +124,8 @@ impl<'f, 'c> Facts<'f, 'c> {
         let call = self.call;
         match context {
             Context::ToolName => Item::Plain(call.tool),
-            Context::ToolCategory => text(call.facts.category.map(|c| c.as_str())),
-            Context::ToolSeverity => text(call.facts.severity.map(|s| s.as_str())),
+            Context::ToolCategory => text(call.facts.category.map(Category::as_str)),
+            Context::ToolSeverity => text(call.facts.severity.map(Severity::as_str)),
             Context::GrantLabel => Item::Plain(call.grant_label),
             Context::ClientName => text(call.client_name),
             Context::HourUtc => {

@@ -159,7 +159,9 @@ impl<'p> Pass<'p, '_> {
             (ValueKind::List, branch.indexes.iter().map(|(_, child)| *child).collect()),
         ] {
             if kind == holder {
-                children.into_iter().for_each(|child| self.fill(child, Item::Untold(None)));
+                for child in children {
+                    self.fill(child, Item::Untold(None));
+                }
             } else {
                 self.block(children.into_iter(), kind);
             }

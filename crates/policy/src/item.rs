@@ -20,7 +20,7 @@ pub(crate) enum Item<'a> {
     /// A string of the context.
     Plain(&'a str),
     /// A number of the context.
-    Number(&'static str),
+    Number(&'a str),
     /// A value that the log does not keep; of its type only what is known.
     Untold(Option<ValueKind>),
 }
@@ -44,11 +44,10 @@ impl<'a> Item<'a> {
 
     /// The number that it is.
     pub(crate) fn number(&self) -> Option<Decimal<'a>> {
-        match self {
-            Self::Number(text) => Some(Decimal::read(text)),
-            Self::Raw(ValueKind::Number, text) => Some(Decimal::read(text)),
-            _ => None,
-        }
+        let (Self::Number(text) | Self::Raw(ValueKind::Number, text)) = *self else {
+            return None;
+        };
+        Some(Decimal::read(text))
     }
 
     /// Type and size, for the trace.
@@ -65,9 +64,8 @@ impl<'a> Item<'a> {
     /// The value as JSON text.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
-            Self::Raw(_, text) => Some((*text).to_owned()),
+            Self::Raw(_, text) | Self::Number(text) => Some((*text).to_owned()),
             Self::Plain(text) => Some(crate::json::quote(text)),
-            Self::Number(text) => Some((*text).to_owned()),
             _ => None,
         }
     }

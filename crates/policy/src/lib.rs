@@ -7,6 +7,7 @@ mod approval;
 mod arguments;
 mod call;
 mod cases;
+mod charge;
 mod check;
 mod compile;
 mod decide;

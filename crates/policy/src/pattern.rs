@@ -72,7 +72,8 @@ impl Pattern {
     /// Whether some name matches both. `work` is charged with the steps taken;
     /// `None` when it is used up.
     pub(crate) fn overlaps(&self, other: &Self, work: &mut usize) -> Option<bool> {
-        if self.prefix_differs(other) {
+        let (mine, others) = (self.parts.iter(), other.parts.iter());
+        if differ(mine.clone(), others.clone()) || differ(mine.rev(), others.rev()) {
             return Some(false);
         }
         let (a, b) = (&self.parts, &other.parts);
@@ -104,14 +105,11 @@ impl Pattern {
         }
         reach.last().copied()
     }
+}
 
-    fn prefix_differs(&self, other: &Self) -> bool {
-        self.parts
-            .iter()
-            .zip(&other.parts)
-            .take_while(|(a, b)| **a != Part::Run && **b != Part::Run)
-            .any(|(a, b)| !fits(*a, *b))
-    }
+/// Whether the parts up to the first `*` of either keep them apart.
+fn differ<'p>(a: impl Iterator<Item = &'p Part>, b: impl Iterator<Item = &'p Part>) -> bool {
+    a.zip(b).take_while(|(a, b)| **a != Part::Run && **b != Part::Run).any(|(a, b)| !fits(*a, *b))
 }
 
 fn fits(a: Part, b: Part) -> bool {

@@ -30,7 +30,7 @@ const MAX_REGEX_ALL: usize = 64 << 20;
 /// Memory of its lazily built states, for each thread that runs it.
 const REGEX_CACHE: usize = 1 << 18;
 /// Steps that comparing patterns with each other may take.
-const PATTERN_WORK: usize = 20_000_000;
+const PATTERN_WORK: usize = 8_000_000;
 
 /// Reads a document; `problems` gets what does not make sense.
 pub(crate) fn document(root: &Node<'_>, problems: &mut Problems<'_>) -> Document {

@@ -98,7 +98,7 @@ fn everything(
             .regex
             .as_ref()
             .is_some_and(|regex| PROBES.iter().all(|probe| regex.is_match(probe))),
-        Op::StartsWith | Op::EndsWith | Op::Contains => comparison.value == Value::from(""),
+        Op::StartsWith | Op::EndsWith | Op::Contains => comparison.value == "",
         _ => false,
     };
     if all {

@@ -15,7 +15,7 @@ pub(super) fn range(low: u64, high: u64) -> String {
 /// The end of the largest block from `from` whose last digits run from 0 to 9 freely.
 fn block_end(from: u64, high: u64) -> u64 {
     let mut size = 1;
-    while from > 0 && from % (size * 10) == 0 && from + size * 10 - 1 <= high {
+    while from > 0 && from.is_multiple_of(size * 10) && from + size * 10 - 1 <= high {
         size *= 10;
     }
     // Within a block, the digit before the free ones may rise to 9.
@@ -36,7 +36,7 @@ fn block(from: u64, to: u64) -> String {
         if a == b {
             out.push(a);
         } else {
-            out.push_str(&format!("[{a}-{b}]"));
+            out.extend(['[', a, '-', b, ']']);
         }
     }
     out

@@ -103,103 +103,94 @@ fn rule(condition: &str) -> String {
     with(&format!(r#""tools":{{"t":{{"require":[{{"conditions":[{condition}]}}]}}}}"#))
 }
 
+/// Documents, and the code of their error.
+const WHOLE: &[(&str, &str)] = &[
+    (r#"{"default":"deny"}"#, "missing_key"),
+    (r#"{"version":"1"}"#, "missing_key"),
+    (r#"{"version":1,"default":"deny"}"#, "wrong_type"),
+    ("[]", "wrong_type"),
+];
+
+/// Members of a sound document.
+const MEMBERS: &[(&str, &str)] = &[
+    (r#""mode":"watch""#, "unknown_word"),
+    (r#""hide":["a",""]"#, "bad_name"),
+    (r#""tools":{"":{}}"#, "bad_name"),
+    (r#""tools":[]"#, "wrong_type"),
+    (r#""all_tools":{"rate_limit":"1/day"}"#, "unknown_key"),
+    (r#""tools":{"t":{"action":"deny","limits":[]}}"#, "action_conflict"),
+    (r#""tools":{"t":{"action":"hide","require":[]}}"#, "action_conflict"),
+    (r#""tools":{"t":{"action":"hide","reason":"x"}}"#, "action_conflict"),
+    (r#""tools":{"t":{"action":"allow","reason":"x"}}"#, "misplaced_key"),
+    (r#""tools":{"t":{"reason":"x"}}"#, "misplaced_key"),
+    (r#""tools":{"t":{"action":"block"}}"#, "unknown_word"),
+    (r#""tools":{"t":{"rate_limit":"10/fortnight"}}"#, "bad_rate"),
+    (r#""tools":{"t":{"rate_limit":{"max":1,"window":0}}}"#, "out_of_range"),
+    (r#""tools":{"t":{"rate_limit":{"max":1,"window":2678401}}}"#, "out_of_range"),
+    (r#""tools":{"t":{"rate_limit":{"max":1}}}"#, "missing_key"),
+    (r#""tools":{"t":{"rate_limit":10}}"#, "wrong_type"),
+    (r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1.5}]}}"#, "out_of_range"),
+    (
+        r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1.0000000001,"increment_from":"args.n"}]}}"#,
+        "out_of_range",
+    ),
+    (r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":"1"}]}}"#, "wrong_type"),
+    (
+        r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1,"increment_from":"args.n[*]"}]}}"#,
+        "bad_path",
+    ),
+    (
+        r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1,"increment_from":"call.hour_utc"}]}}"#,
+        "bad_path",
+    ),
+    (r#""tools":{"t":{"limits":[{"counter":"c","window":"32d","max":1}]}}"#, "bad_window"),
+    (
+        r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1},{"counter":"c","window":"hour","max":1}]}}"#,
+        "counter_windows",
+    ),
+    (
+        r#""tools":{"a":{"rate_limit":"1/day"},"b":{"limits":[{"counter":"a_rate","window":"hour","max":1,"scope":"session"}]}}"#,
+        "counter_windows",
+    ),
+    (r#""tools":{"t":{"approval":{"hold":"11m"}}}"#, "bad_duration"),
+    (r#""tools":{"t":{"approval":{"expires":"59s"}}}"#, "bad_duration"),
+    (r#""tools":{"t":{"approval":{"expires":"8d"}}}"#, "bad_duration"),
+    (r#""tools":{"t":{"approval":{"approvers":["admin"]}}}"#, "bad_approver"),
+    (r#""tools":{"t":{"approval":{"approvers":["role:viewer"]}}}"#, "bad_approver"),
+    (r#""tools":{"t":{"approval":{"approvers":[]}}}"#, "too_few"),
+    (r#""tools":{"t":{"approval":{"quorum":0}}}"#, "out_of_range"),
+    (r#""tools":{"t":{"approval":{"quorum":6}}}"#, "out_of_range"),
+    (r#""tools":{"t":{"approval":{"self":"no"}}}"#, "wrong_type"),
+    (r#""tools":{"t":{"require":[{}]}}"#, "missing_key"),
+    (r#""tools":{"t":{"require":[{"name":"Not a slug","conditions":[]}]}}"#, "bad_name"),
+    (r#""tools":{"a?":{},"?b":{}}"#, "ambiguous_pattern"),
+    (r#""tools":{"get_*":{},"*_get":{}}"#, "ambiguous_pattern"),
+];
+
+/// Conditions of a `require`.
+const CONDITIONS: &[(&str, &str)] = &[
+    ("1", "wrong_type"),
+    (r#"{"path":"args.a","op":"eq"}"#, "missing_key"),
+    (r#"{"path":"args.a","op":"in","value":"a"}"#, "wrong_type"),
+    (r#"{"path":"args.a","op":"exists","value":1}"#, "wrong_type"),
+    (r#"{"path":"args.a","op":"length_lte","value":1.5}"#, "out_of_range"),
+    (r#"{"path":"args.a","op":"length_lte","value":-1}"#, "out_of_range"),
+    (r#"{"path":"args.a","op":"regex","value":"("}"#, "bad_regex"),
+    (r#"{"path":"args.a","op":"regex","value":"(a)\\1"}"#, "bad_regex"),
+    (r#"{"path":"args.a","op":"regex","value":"(\\w{1000}){50}"}"#, "regex_too_large"),
+    (r#"{"any":[]}"#, "too_few"),
+    (r#"{"any":{}}"#, "wrong_type"),
+    (r#"{"not":{"path":"args.a","op":"exists"},"op":"eq"}"#, "condition_conflict"),
+    (r#"{"not":{"not":{"not":{"not":{"not":{"path":"args.a","op":"exists"}}}}}}"#, "too_deep"),
+];
+
 #[test]
 fn what_the_language_refuses() {
-    let table = [
-        (r#"{"default":"deny"}"#.to_owned(), "missing_key"),
-        (r#"{"version":"1"}"#.to_owned(), "missing_key"),
-        (r#"{"version":1,"default":"deny"}"#.to_owned(), "wrong_type"),
-        ("[]".to_owned(), "wrong_type"),
-        (with(r#""mode":"watch""#), "unknown_word"),
-        (with(r#""hide":["a",""]"#), "bad_name"),
-        (with(r#""tools":{"":{}}"#), "bad_name"),
-        (with(r#""tools":[]"#), "wrong_type"),
-        (with(r#""all_tools":{"rate_limit":"1/day"}"#), "unknown_key"),
-        (with(r#""tools":{"t":{"action":"deny","limits":[]}}"#), "action_conflict"),
-        (with(r#""tools":{"t":{"action":"hide","require":[]}}"#), "action_conflict"),
-        (with(r#""tools":{"t":{"action":"hide","reason":"x"}}"#), "action_conflict"),
-        (with(r#""tools":{"t":{"action":"allow","reason":"x"}}"#), "misplaced_key"),
-        (with(r#""tools":{"t":{"reason":"x"}}"#), "misplaced_key"),
-        (with(r#""tools":{"t":{"action":"block"}}"#), "unknown_word"),
-        (with(r#""tools":{"t":{"rate_limit":"10/fortnight"}}"#), "bad_rate"),
-        (with(r#""tools":{"t":{"rate_limit":{"max":1,"window":0}}}"#), "out_of_range"),
-        (with(r#""tools":{"t":{"rate_limit":{"max":1,"window":2678401}}}"#), "out_of_range"),
-        (with(r#""tools":{"t":{"rate_limit":{"max":1}}}"#), "missing_key"),
-        (with(r#""tools":{"t":{"rate_limit":10}}"#), "wrong_type"),
-        (
-            with(r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1.5}]}}"#),
-            "out_of_range",
-        ),
-        (
-            with(
-                r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1.0000000001,"increment_from":"args.n"}]}}"#,
-            ),
-            "out_of_range",
-        ),
-        (
-            with(r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":"1"}]}}"#),
-            "wrong_type",
-        ),
-        (
-            with(
-                r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1,"increment_from":"args.n[*]"}]}}"#,
-            ),
-            "bad_path",
-        ),
-        (
-            with(
-                r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1,"increment_from":"call.hour_utc"}]}}"#,
-            ),
-            "bad_path",
-        ),
-        (
-            with(r#""tools":{"t":{"limits":[{"counter":"c","window":"32d","max":1}]}}"#),
-            "bad_window",
-        ),
-        (
-            with(
-                r#""tools":{"t":{"limits":[{"counter":"c","window":"day","max":1},{"counter":"c","window":"hour","max":1}]}}"#,
-            ),
-            "counter_windows",
-        ),
-        (
-            with(
-                r#""tools":{"a":{"rate_limit":"1/day"},"b":{"limits":[{"counter":"a_rate","window":"hour","max":1,"scope":"session"}]}}"#,
-            ),
-            "counter_windows",
-        ),
-        (with(r#""tools":{"t":{"approval":{"hold":"11m"}}}"#), "bad_duration"),
-        (with(r#""tools":{"t":{"approval":{"expires":"59s"}}}"#), "bad_duration"),
-        (with(r#""tools":{"t":{"approval":{"expires":"8d"}}}"#), "bad_duration"),
-        (with(r#""tools":{"t":{"approval":{"approvers":["admin"]}}}"#), "bad_approver"),
-        (with(r#""tools":{"t":{"approval":{"approvers":["role:viewer"]}}}"#), "bad_approver"),
-        (with(r#""tools":{"t":{"approval":{"approvers":[]}}}"#), "too_few"),
-        (with(r#""tools":{"t":{"approval":{"quorum":0}}}"#), "out_of_range"),
-        (with(r#""tools":{"t":{"approval":{"quorum":6}}}"#), "out_of_range"),
-        (with(r#""tools":{"t":{"approval":{"self":"no"}}}"#), "wrong_type"),
-        (with(r#""tools":{"t":{"require":[{}]}}"#), "missing_key"),
-        (with(r#""tools":{"t":{"require":[{"name":"Not a slug","conditions":[]}]}}"#), "bad_name"),
-        (with(r#""tools":{"a?":{},"?b":{}}"#), "ambiguous_pattern"),
-        (with(r#""tools":{"get_*":{},"*_get":{}}"#), "ambiguous_pattern"),
-        (rule("1"), "wrong_type"),
-        (rule(r#"{"path":"args.a","op":"eq"}"#), "missing_key"),
-        (rule(r#"{"path":"args.a","op":"in","value":"a"}"#), "wrong_type"),
-        (rule(r#"{"path":"args.a","op":"exists","value":1}"#), "wrong_type"),
-        (rule(r#"{"path":"args.a","op":"length_lte","value":1.5}"#), "out_of_range"),
-        (rule(r#"{"path":"args.a","op":"length_lte","value":-1}"#), "out_of_range"),
-        (rule(r#"{"path":"args.a","op":"regex","value":"("}"#), "bad_regex"),
-        (rule(r#"{"path":"args.a","op":"regex","value":"(a)\\1"}"#), "bad_regex"),
-        (rule(r#"{"path":"args.a","op":"regex","value":"(\\w{1000}){50}"}"#), "regex_too_large"),
-        (rule(r#"{"any":[]}"#), "too_few"),
-        (rule(r#"{"any":{}}"#), "wrong_type"),
-        (rule(r#"{"not":{"path":"args.a","op":"exists"},"op":"eq"}"#), "condition_conflict"),
-        (
-            rule(r#"{"not":{"not":{"not":{"not":{"not":{"path":"args.a","op":"exists"}}}}}}"#),
-            "too_deep",
-        ),
-    ];
-    for (text, code) in table {
-        assert_eq!(codes(&text), [code], "{text}");
+    let whole = WHOLE.iter().map(|(text, code)| ((*text).to_owned(), code));
+    let members = MEMBERS.iter().map(|(text, code)| (with(text), code));
+    let conditions = CONDITIONS.iter().map(|(text, code)| (rule(text), code));
+    for (text, code) in whole.chain(members).chain(conditions) {
+        assert_eq!(codes(&text), [*code], "{text}");
     }
 }
 

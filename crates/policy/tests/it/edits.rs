@@ -27,7 +27,7 @@ fn a_rule_is_added_where_it_belongs_in_the_document_s_own_style() {
     assert_eq!(merged(text, &limit("run")), expected);
     let expected = text.replacen(
         "} ] }\n    }",
-        "} ] },\n        \"run_a_longer_name\": {\n            \"limits\": [{\"counter\": \"run_a_longer_name_rate\", \"window\": \"minute\", \"max\": 10, \"scope\": \"grant\"}]\n        }\n    }",
+        "} ] },\n        \"run_a_longer_name\": {\n            \"limits\": [\n                {\n                    \"counter\": \"run_a_longer_name_rate\",\n                    \"window\": \"minute\",\n                    \"max\": 10,\n                    \"scope\": \"grant\"\n                }\n            ]\n        }\n    }",
         1,
     );
     assert_eq!(merged(text, &limit("run_a_longer_name")), expected);

@@ -142,7 +142,7 @@ fn arguments_that_two_readers_could_read_in_two_ways_never_reach_a_rule() {
         r#"{"a":NaN}"#.to_owned(),
         r#"{"a":1,}"#.to_owned(),
         r#"{"a":[1,]}"#.to_owned(),
-        r#"{'a':1}"#.to_owned(),
+        "{'a':1}".to_owned(),
         "{\"a\":\"\u{0}\"}".to_owned(),
         "{\"a\":\"\n\"}".to_owned(),
         "{/**/}".to_owned(),

@@ -114,7 +114,7 @@ fn broken_bytes_are_problems_too() {
     }
 }
 
-/// Whether a text has the faults that serde_json overlooks: duplicate keys.
+/// Whether a text has the faults that `serde_json` overlooks: duplicate keys.
 fn has_duplicates(text: &str) -> bool {
     struct Seen;
     impl<'de> serde::de::Visitor<'de> for Seen {
@@ -191,7 +191,7 @@ fn arguments_are_exactly_json_without_duplicates() {
                     assert!(Arguments::recorded(&types).is_ok(), "{types}");
                 }
                 (Err(ArgumentsError::NotAnObject), Ok(value)) => {
-                    assert!(!value.is_object(), "{text}")
+                    assert!(!value.is_object(), "{text}");
                 }
                 (Err(_), Ok(_)) => assert!(has_duplicates(&text), "refused for nothing: {text}"),
                 (Err(_), Err(_)) => refused += 1,

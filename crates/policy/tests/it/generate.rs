@@ -225,6 +225,7 @@ pub(crate) fn document(random: &mut Random) -> Value {
 
 /// A call's parts.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Call {
     pub(crate) tool: String,
     pub(crate) arguments: Value,

@@ -8,6 +8,7 @@ mod faults;
 mod files;
 mod fuzz;
 mod generate;
+mod messages;
 mod operators;
 mod properties;
 mod reference;

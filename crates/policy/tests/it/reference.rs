@@ -171,6 +171,22 @@ fn amount(value: &Value) -> Option<i128> {
     (scaled >= 0 && scaled % 1_000 == 0 && scaled < 1_000_000_000_000_000 * ONE).then_some(scaled)
 }
 
+/// The limits of an entry, the short form last.
+fn limits(base: &str, entry: &Map<String, Value>) -> Vec<Value> {
+    let mut limits = entry.get("limits").and_then(Value::as_array).cloned().unwrap_or_default();
+    if let Some(rate) = entry.get("rate_limit").and_then(Value::as_str) {
+        let tool: String = base
+            .trim_start_matches("/tools/")
+            .chars()
+            .map(|c| if c == '*' || c == '?' { '_' } else { c })
+            .collect();
+        let (max, window) = rate.split_once('/').expect("a rate");
+        let max: u32 = max.parse().expect("a number");
+        limits.push(serde_json::json!({"counter": format!("{tool}_rate"), "window": window, "max": max, "scope": "session"}));
+    }
+    limits
+}
+
 type Failed = (&'static str, String);
 
 fn charges(sets: &[(String, &Map<String, Value>)], call: &Call) -> Result<Vec<String>, Failed> {
@@ -183,17 +199,7 @@ fn charges(sets: &[(String, &Map<String, Value>)], call: &Call) -> Result<Vec<St
     }
     let mut sums: Vec<Sum> = Vec::new();
     for (base, entry) in sets {
-        let mut limits = entry.get("limits").and_then(Value::as_array).cloned().unwrap_or_default();
-        if let Some(rate) = entry.get("rate_limit").and_then(Value::as_str) {
-            let tool: String = base
-                .trim_start_matches("/tools/")
-                .chars()
-                .map(|c| if c == '*' || c == '?' { '_' } else { c })
-                .collect();
-            let (max, window) = rate.split_once('/').expect("a rate");
-            let max: u32 = max.parse().expect("a number");
-            limits.push(serde_json::json!({"counter": format!("{tool}_rate"), "window": window, "max": max, "scope": "session"}));
-        }
+        let limits = limits(base, entry);
         for (index, limit) in limits.iter().enumerate() {
             let rule = format!("{base}/limits/{index}");
             let source = limit["increment_from"].as_str().unwrap_or_default().to_owned();
