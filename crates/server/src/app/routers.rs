@@ -49,7 +49,7 @@ pub(super) fn build(
     main = if role.serves_control() { main.merge(pages(&web)) } else { main.fallback(not_found) };
     main = sluice_web::wrap(main, &web);
     if role.serves_control() {
-        main = main.layer(middleware::from_fn(sluice_dashboard::error_pages));
+        main = main.layer(middleware::from_fn(error_pages));
     }
     if role.serves_proxy() && network.proxy_listen.is_none() {
         main = main.merge(sluice_web::wrap(data_path(proxy), &web));
@@ -65,6 +65,15 @@ pub(super) fn build(
 fn pages(web: &WebState) -> Router {
     sluice_api::router(ApiState { web: web.clone() })
         .merge(sluice_dashboard::router(DashboardState::new(web.clone())))
+}
+
+/// Refusals of the layers are pages too, but not where programs ask.
+async fn error_pages(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if ["/api", "/.well-known"].iter().any(|of_programs| path.starts_with(of_programs)) {
+        return next.run(request).await;
+    }
+    sluice_dashboard::error_pages(request, next).await
 }
 
 fn data_path(proxy: &ProxyState) -> Router {
