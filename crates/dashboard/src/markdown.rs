@@ -1,8 +1,11 @@
 //! Markdown to HTML for our own texts. Raw HTML in them is shown, not run.
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
+};
 
-use crate::ui::Html;
+use crate::ui::code::json_lines;
+use crate::ui::{Html, escape};
 
 /// A rendered text.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +49,11 @@ pub(crate) fn render(markdown: &str) -> Text {
                 out.push(events[at].clone());
                 out.push(raw("</div>"));
             }
+            Event::Start(Tag::CodeBlock(kind)) => {
+                let end = find_end(&events, at);
+                out.push(Event::Html(code_block(kind, &plain(&events[at..end])).into()));
+                at = end;
+            }
             Event::Start(Tag::Paragraph) if text.summary.is_empty() => {
                 let end = find_end(&events, at);
                 text.summary = plain(&events[at..end]);
@@ -59,6 +67,29 @@ pub(crate) fn render(markdown: &str) -> Text {
     html::push_html(&mut body, out.into_iter());
     text.body = Html(body);
     text
+}
+
+/// A block of code. JSON is coloured; test cases of the documents around them fold away.
+fn code_block(kind: &CodeBlockKind<'_>, code: &str) -> String {
+    let info = match kind {
+        CodeBlockKind::Fenced(info) => info.as_ref(),
+        CodeBlockKind::Indented => "",
+    };
+    let mut words = info.split_whitespace();
+    let body = match words.next() {
+        Some("json" | "jsonc") => {
+            let lines: Vec<String> = json_lines(code).into_iter().map(|line| line.0).collect();
+            lines.join("\n")
+        }
+        _ => escape(code.trim_end()),
+    };
+    if words.any(|word| word == "cases") {
+        format!(
+            "<details><summary>What becomes of calls under it</summary><pre><code>{body}</code></pre></details>\n"
+        )
+    } else {
+        format!("<pre><code>{body}</code></pre>\n")
+    }
 }
 
 fn raw(html: &'static str) -> Event<'static> {
@@ -137,6 +168,20 @@ mod tests {
             render("# T\n\n<img src=x onerror=alert(1)> a <b>c</b> [x](javascript:alert(1))\n");
         assert!(!text.body.0.contains("<img") && !text.body.0.contains("<b>"), "{}", text.body.0);
         assert!(!text.body.0.contains("javascript:"), "{}", text.body.0);
+    }
+
+    #[test]
+    fn code_is_escaped_and_coloured_and_cases_fold_away() {
+        let text = render(
+            "# T\n\n```json example\n{\"a\": \"<b>\"}\n```\n\n```json cases\n{}\n```\n\n```sh\na && b\n```\n",
+        );
+        assert!(
+            text.body.0.contains("<span class=\"j-s\">&quot;&lt;b&gt;&quot;</span>"),
+            "{}",
+            text.body.0
+        );
+        assert_eq!(text.body.0.matches("<details>").count(), 1);
+        assert!(text.body.0.contains("<pre><code>a &amp;&amp; b</code></pre>"), "{}", text.body.0);
     }
 
     #[test]

@@ -111,8 +111,14 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String
         trace: call.trace.as_deref().map(trace::of_log).filter(|trace| !trace.rows.is_empty()),
         arguments,
         timing: timing(&call),
-        rule_link: version
-            .map(|(policy, version)| desk.path(&format!("/policies/{policy}/versions/{version}"))),
+        rule_link: version.map(|(policy, version)| {
+            let rule = if call.rule.starts_with('/') {
+                format!("#{}", encode(&call.rule))
+            } else {
+                String::new()
+            };
+            desk.path(&format!("/policies/{policy}/versions/{version}{rule}"))
+        }),
         tool_link: call.tool.as_ref().filter(|_| alive).map(tool_path),
         grant_link: desk.path(&format!("/grants/{}", call.grant)),
         same: desk.path(&format!(

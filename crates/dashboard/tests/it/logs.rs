@@ -1,0 +1,137 @@
+//! The log: filters, pages, one call.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use http::StatusCode;
+use sluice_domain::{
+    CallId, CallRecord, CallTiming, Code, GrantId, Outcome, ServerId, WorkspaceId,
+};
+
+use crate::browser::{MARKUP, World};
+
+fn call(workspace: WorkspaceId, server: ServerId, at: DateTime<Utc>) -> CallRecord {
+    CallRecord {
+        id: CallId::new(),
+        workspace,
+        server,
+        grant: GrantId::new(),
+        grant_label: format!("bot {MARKUP}"),
+        at,
+        method: "tools/call".to_owned(),
+        tool: Some("executePython".to_owned()),
+        outcome: Outcome::Limited,
+        code: Code::RateLimited,
+        rule: "/tools/executePython/limits/0".to_owned(),
+        message: format!("limited {MARKUP}"),
+        policy: None,
+        policy_version: None,
+        observed: false,
+        counter: Some("executepython_rate".to_owned()),
+        retry_after_s: Some(23),
+        arguments: Some(format!("{{\"code\":{{\"$type\":\"string\"}},\"{MARKUP}\":1}}")),
+        trace: Some(
+            r#"[{"step":"limit","rule":"/tools/executePython/limits/0","result":"refused"}]"#
+                .to_owned(),
+        ),
+        client_name: Some(MARKUP.to_owned()),
+        protocol_version: Some("2025-06-18".to_owned()),
+        session: None,
+        client_address: Some("192.0.2.7".to_owned()),
+        request_bytes: 120,
+        response_bytes: 400,
+        upstream_status: None,
+        timing: CallTiming { total_us: 1_900, limits_us: 300, approval_us: 0, upstream_us: 0 },
+    }
+}
+
+/// A workspace with `count` limited calls, a minute apart, and one that was allowed.
+async fn with_calls(world: &World, count: i64) -> (crate::browser::Browser, Vec<CallRecord>) {
+    let (mut browser, path) = world.connected().await;
+    let settings = browser.get("/w/acme/settings").await;
+    let id = settings
+        .body
+        .split("Id <code>")
+        .nth(1)
+        .and_then(|rest| rest.split('<').next())
+        .expect("an id");
+    let workspace: WorkspaceId = id.parse().expect("an id");
+    let server: ServerId = path.rsplit('/').next().expect("an id").parse().expect("an id");
+    let start: DateTime<Utc> = "2026-11-30T10:00:00Z".parse().expect("a time");
+    let mut calls: Vec<CallRecord> =
+        (0..count).map(|n| call(workspace, server, start + TimeDelta::minutes(n))).collect();
+    calls.push(CallRecord {
+        outcome: Outcome::Allowed,
+        code: Code::Allowed,
+        tool: Some("read_file".to_owned()),
+        ..call(workspace, server, start)
+    });
+    let mut tx = world.db.begin().await.expect("begins");
+    sluice_store::calls::insert_batch(&mut tx.conn(), &calls).await.expect("writes");
+    tx.commit().await.expect("commits");
+    (browser, calls)
+}
+
+#[tokio::test]
+async fn every_page_of_a_filtered_list_keeps_the_filter() {
+    let world = World::new().await;
+    let (mut browser, _) = with_calls(&world, 64).await;
+    let first = browser.get("/w/acme/logs?outcome=limited").await;
+    first.says("50 calls on this page");
+    assert!(!first.body.contains(">read_file<"), "the filter holds");
+    let older =
+        first.links().into_iter().find(|link| link.contains("after=")).expect("a next page");
+    assert!(older.contains("outcome=limited"), "{older}");
+    let second = browser.get(&older).await;
+    second.says("14 calls, newest first");
+    assert!(!second.links().iter().any(|link| link.contains("after=")), "it is the last page");
+    assert!(
+        second.links().contains(&"/w/acme/logs?outcome=limited".to_owned()),
+        "and leads back to the first"
+    );
+    let none = browser.get("/w/acme/logs?tool=nothing").await;
+    none.says("0 calls match").says("Show every call");
+    assert!(!none.body.contains("class=\"pager\""));
+}
+
+#[tokio::test]
+async fn filters_that_make_no_sense_are_told() {
+    let world = World::new().await;
+    let (mut browser, _) = with_calls(&world, 1).await;
+    let page = browser.get("/w/acme/logs?outcome=odd&from=yesterday").await;
+    assert_eq!(page.status, StatusCode::OK);
+    page.says("Not understood, and so not applied: the outcome odd, the start yesterday.");
+}
+
+#[tokio::test]
+async fn a_call_opens_to_its_whole_story() {
+    let world = World::new().await;
+    let (mut browser, calls) = with_calls(&world, 1).await;
+    let page = browser.get(&format!("/w/acme/logs/{}", calls[0].id)).await;
+    page.says("A limit was used up.")
+        .says("/tools/executePython/limits/0")
+        .says("A limit: refuses the call")
+        .says("1.9 ms")
+        .says(&calls[0].id.to_string())
+        .says("30 Nov 2026, 10:00:00 UTC")
+        .says("23 s");
+    assert!(page.body.contains("<time datetime=\"2026-11-30T10:00:00.000Z\""));
+    assert!(!page.body.contains("<img"), "markup runs");
+    let list = browser.get("/w/acme/logs").await;
+    assert!(!list.body.contains("<img"), "markup runs");
+    for gone in ["/w/acme/logs/nonsense", "/w/acme/logs/019a0000-0000-7000-8000-000000000000"] {
+        assert_eq!(browser.get(gone).await.status, StatusCode::NOT_FOUND);
+    }
+}
+
+#[tokio::test]
+async fn the_overviews_numbers_lead_to_their_rows() {
+    let world = World::new().await;
+    let (mut browser, _) = with_calls(&world, 3).await;
+    let page = browser.get("/w/acme/").await;
+    page.says("4 calls today").says("3 limited today").says("Called most");
+    let rows = page
+        .links()
+        .into_iter()
+        .find(|link| link.contains("outcome=limited"))
+        .expect("a link to the rows");
+    browser.get(&rows).await.says("3 calls, newest first");
+}

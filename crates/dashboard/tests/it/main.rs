@@ -1,0 +1,11 @@
+//! The pages, driven through the real router on a real store.
+
+mod account;
+mod browser;
+mod choice;
+mod grants;
+mod hostile;
+mod logs;
+mod policies;
+mod public;
+mod servers;
