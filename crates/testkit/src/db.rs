@@ -13,7 +13,7 @@ pub const POSTGRES_VARIABLE: &str = "SLUICE_TEST_POSTGRES_URL";
 /// Runs each test body on SQLite and on PostgreSQL, each with a fresh database. The argument is a
 /// migrated [`Db`] or the [`FreshUrl`] of an empty one.
 ///
-/// ```ignore
+/// ```text
 /// on_both! {
 ///     async fn nothing_is_there(db: Db) { … }
 /// }
