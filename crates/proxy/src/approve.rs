@@ -21,6 +21,7 @@ use crate::hold::{PROGRESS_EVERY, Progress, streamed};
 use crate::pass;
 use crate::ports::{Approval, ApprovalKey, Approvals, ParkError, ParkedCall, StoreUnavailable};
 use crate::release::{Release, Shared};
+use crate::state::Inner;
 
 /// Parks a call or finds it parked, waits for the decision, and does what was decided.
 pub(crate) async fn approve(
@@ -73,7 +74,7 @@ pub(crate) async fn settle(
     let approval = match approval {
         Ok(approval) if approval.status == ApprovalStatus::Pending => {
             let workspace = exchange.entry.route.record.workspace;
-            held(&*approvals, workspace, approval, plan, progress).await
+            held(&exchange.inner, &*approvals, workspace, approval, plan, progress).await
         }
         Ok(approval) => approval,
         Err(refusal) => return exchange.refuse_call(&refusal),
@@ -148,6 +149,7 @@ async fn park(
 
 /// Waits for a decision as long as the rule holds calls open.
 async fn held(
+    inner: &Inner,
     approvals: &dyn Approvals,
     workspace: sluice_domain::WorkspaceId,
     approval: Approval,
@@ -167,6 +169,7 @@ async fn held(
             if progress.is_some() { (Instant::now() + PROGRESS_EVERY).min(until) } else { until };
         tokio::select! {
             decided = &mut deciding => return decided.unwrap_or(approval),
+            () = inner.stop.cancelled() => return approval,
             () = tokio::time::sleep_until(next) => {}
         }
         if Instant::now() >= until {

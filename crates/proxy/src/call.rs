@@ -11,7 +11,7 @@ use crate::approve;
 use crate::arguments;
 use crate::decide::{self, Booking, Charged, Limited};
 use crate::exchange::{Exchange, Refusal};
-use crate::pass;
+use crate::{follow, pass};
 
 /// Longest trace that is logged.
 const MAX_TRACE: usize = 32 * 1024;
@@ -34,6 +34,16 @@ pub(crate) async fn call(mut exchange: Exchange<'_>, tool: &ToolCall<'_>) -> Res
         }
     };
     note(&mut exchange, &decision, tool);
+    let goes_on = matches!(decision.verdict, Verdict::Forward | Verdict::Approve);
+    if goes_on
+        && exchange.modern()
+        && let Some(rounds) =
+            follow::continues(&exchange.inner, &exchange.entry, exchange.envelope).await
+    {
+        // The same call, with what the server asked for: charged and approved when it first came.
+        exchange.rounds = rounds;
+        return pass::forward(exchange, None).await;
+    }
     match decision.verdict {
         Verdict::Deny | Verdict::Hide => exchange.refuse_call(&refusal(&decision)),
         Verdict::Approve => approve::approve(exchange, &decision, tool).await,

@@ -38,6 +38,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) recorder: Recorder,
     /// The approval that this call uses up.
     pub(crate) release: Option<Release>,
+    /// How often this call was asked for input before (2026-07-28).
+    pub(crate) rounds: u8,
 }
 
 /// Why a call is refused.

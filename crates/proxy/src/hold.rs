@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::approve::settle;
 use crate::exchange::Exchange;
+use crate::failure::Failure;
 use crate::headers::{self, BUFFERING, REQUEST_ID};
 use crate::respond::request_id;
 
@@ -50,6 +51,13 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision, token: String
         let Ok(envelope) = sluice_mcp::read(&body) else { return };
         let Some(tool) = envelope.tool.clone() else { return };
         let progress = Progress { token, out: out.clone() };
+        let failed = || {
+            Failure::NotMcp.answer(
+                envelope.id.map(sluice_mcp::RawId::as_str),
+                &id.to_string(),
+                true,
+            )
+        };
         let exchange = Exchange {
             inner,
             form,
@@ -64,12 +72,13 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision, token: String
             place,
             recorder,
             release: None,
+            rounds: 0,
         };
         // Dropped as soon as the client has gone, which ends the wait but not the approval.
         tokio::select! {
             () = out.closed() => {}
             response = settle(exchange, &decision, &tool, Some(&progress)) => {
-                retell(response, &out).await;
+                retell(response, &out, failed).await;
             }
         }
     };
@@ -88,13 +97,15 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision, token: String
 }
 
 /// Passes a finished answer on over a stream that is open already: JSON becomes one event.
-async fn retell(response: Response, out: &mpsc::Sender<Bytes>) {
-    let events = headers::media_type(response.headers()).as_deref() == Some("text/event-stream");
+async fn retell(response: Response, out: &mpsc::Sender<Bytes>, failed: impl Fn() -> Vec<u8>) {
+    let media = headers::media_type(response.headers()).unwrap_or_default();
     let mut body = response.into_body();
-    if !events {
-        if let Ok(collected) = body.collect().await {
-            let _ = out.send(sse_event(&collected.to_bytes()).into()).await;
-        }
+    if media != "text/event-stream" {
+        let message = match body.collect().await {
+            Ok(collected) if media == "application/json" => collected.to_bytes(),
+            _ => failed().into(),
+        };
+        let _ = out.send(sse_event(&message).into()).await;
         return;
     }
     while let Some(Ok(frame)) = body.frame().await {

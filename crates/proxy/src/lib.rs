@@ -15,6 +15,7 @@ mod decide;
 mod exchange;
 mod failure;
 mod filter;
+mod follow;
 mod forward;
 mod gate;
 mod headers;

@@ -8,13 +8,14 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sluice_domain::{Code, OnUnavailable, Outcome};
-use sluice_mcp::{Kind, Message, MessageKind, Peek};
+use sluice_mcp::{Kind, Message, MessageKind, Peek, member_text};
 
 use crate::carry::Cargo;
 use crate::decide::{self, Booking};
 use crate::exchange::{Exchange, Refusal};
 use crate::failure::Failure;
 use crate::filter::ListFilter;
+use crate::follow::Follow;
 use crate::forward::{self, Collected, Patience, UpstreamBody};
 use crate::headers::{self, REQUEST_ID, SESSION};
 use crate::pump::{self, Plan};
@@ -168,6 +169,19 @@ fn down(
     out
 }
 
+/// What is to be learned from the answer.
+fn follow(exchange: &Exchange<'_>, session: Option<&Arc<Session>>) -> Option<Follow> {
+    Follow::is_wanted(exchange.envelope).then(|| Follow {
+        inner: Arc::clone(&exchange.inner),
+        entry: Arc::clone(&exchange.entry),
+        session: session.cloned(),
+        modern: exchange.modern(),
+        initialize: exchange.envelope.tool.is_none(),
+        request: exchange.body.clone(),
+        rounds: exchange.rounds,
+    })
+}
+
 fn filter(exchange: &Exchange<'_>) -> Option<ListFilter> {
     (exchange.envelope.method == "tools/list")
         .then(|| ListFilter::new(Arc::clone(&exchange.inner), exchange.era))
@@ -197,6 +211,8 @@ fn stream(
         watch,
         id: exchange.raw_id().map(str::to_owned),
         filter: filter(&exchange),
+        follow: follow(&exchange, session.as_ref()),
+        announce: announcement(&exchange),
         scope: crate::exchange::scope(session.as_ref(), &exchange.entry),
         call: exchange.envelope.tool.is_some(),
         recorder: Some(exchange.recorder),
@@ -209,6 +225,17 @@ fn stream(
     let mut out = Response::new(pump::body(plan, response.into_body()));
     *out.headers_mut() = headers;
     out
+}
+
+/// What a `subscriptions/listen` stream is told when the grant's list of tools changes, if it asked for that.
+fn announcement(exchange: &Exchange<'_>) -> Option<String> {
+    let id = exchange.raw_id().filter(|_| listens(exchange))?;
+    let wanted = member_text(exchange.envelope.params?, "notifications")?;
+    (member_text(wanted, "toolsListChanged") == Some("true")).then(|| {
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":{{\"_meta\":{{\"io.modelcontextprotocol/subscriptionId\":{id}}}}}}}"
+        )
+    })
 }
 
 /// An answer that is read to its end before it is passed on.
@@ -245,6 +272,9 @@ async fn whole(
     let Ok(body) = filtered(&exchange, pieces, length) else {
         return exchange.fail(Failure::NotMcp);
     };
+    if let Some(follow) = follow(&exchange, session.as_ref()) {
+        follow.learn(&body).await;
+    }
     exchange.recorder.answered();
     let bytes = i64::try_from(body.len()).unwrap_or(i64::MAX);
     exchange.recorder.note(|record| record.response_bytes = bytes);

@@ -1,6 +1,7 @@
 //! POST: one message of a client, checked from the outside in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -22,10 +23,13 @@ use crate::record::Recorder;
 use crate::respond::Form;
 use crate::session::{Found, Session};
 use crate::state::{Inner, ProxyState};
-use crate::{call, pass};
+use crate::{call, follow, pass};
 
 /// How many times its bound a body may be before it is not read to its end.
 const DROPPED: usize = 8;
+/// What is read of the body of a request that is not let in, and for how long.
+const DISCARDED: usize = 8 << 20;
+const DISCARD_TIME: Duration = Duration::from_secs(2);
 
 /// Everything about a request that is known before its body is.
 struct Incoming<'a> {
@@ -46,7 +50,10 @@ pub(crate) async fn post(
     let at = (inner.clock)();
     let admitted = match gate::admit(inner, &server, &parts, form).await {
         Ok(admitted) => admitted,
-        Err(response) => return response,
+        Err(response) => {
+            discard(body).await;
+            return response;
+        }
     };
     let mut recorder = Recorder::new(inner.calls.clone(), form.id, at, &admitted.entry.route);
     let address = admitted.address.map(|address| address.to_string());
@@ -54,6 +61,7 @@ pub(crate) async fn post(
     let incoming = Incoming { inner, form, admitted: &admitted, headers: &parts.headers };
     let grant = admitted.entry.route.record.grant.id;
     let Some(place) = inner.open.enter(grant, inner.options.max_open_per_grant) else {
+        discard(body).await;
         return incoming.too_many(recorder);
     };
     match incoming.read(body).await {
@@ -63,6 +71,21 @@ pub(crate) async fn post(
             form.plain_error(status, codes::INVALID_REQUEST, message)
         }
     }
+}
+
+/// Reads and drops a body, within reason: a client that is still sending when the connection closes does
+/// not see the answer.
+async fn discard(mut body: Body) {
+    let reading = async {
+        let mut left = DISCARDED;
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DISCARD_TIME, reading).await;
 }
 
 impl Incoming<'_> {
@@ -79,10 +102,12 @@ impl Incoming<'_> {
     async fn read(&self, body: Body) -> Result<Bytes, (StatusCode, &'static str)> {
         if !headers::is_identity(self.headers) {
             let message = "request bodies with a Content-Encoding are not accepted";
+            discard(body).await;
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         if headers::media_type(self.headers).as_deref() != Some("application/json") {
             let message = "the Content-Type must be application/json";
+            discard(body).await;
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         let reading = self.bounded(body);
@@ -157,6 +182,7 @@ impl Incoming<'_> {
             place,
             recorder,
             release: None,
+            rounds: 0,
         };
         self.dispatch(exchange).await
     }
@@ -200,6 +226,9 @@ impl Incoming<'_> {
             return self.client_answer(exchange).await;
         }
         if let Some(refusal) = self.method_refusal(envelope) {
+            return exchange.refuse(&refusal);
+        }
+        if let Some(refusal) = self.task_refusal(&exchange).await {
             return exchange.refuse(&refusal);
         }
         if let (Kind::Request, Some(id), Some(session)) =
@@ -267,6 +296,21 @@ impl Incoming<'_> {
         let message = "Method not found";
         (!(fits && on))
             .then(|| Refusal::new(Outcome::Denied, Code::MethodNotAllowed, "(method)", message))
+    }
+
+    /// Tasks are their grant's alone; a list without a session would show those of others.
+    async fn task_refusal(&self, exchange: &Exchange<'_>) -> Option<Refusal> {
+        let envelope = exchange.envelope;
+        if classify_method(&envelope.method) != MethodKind::Request(MethodGroup::Tasks) {
+            return None;
+        }
+        let fine = match &envelope.subject {
+            Some(task) => follow::may_use_task(self.inner, &exchange.entry, task).await,
+            None => exchange.session.is_some(),
+        };
+        let message = "Task not found";
+        let refused = || Refusal::new(Outcome::Denied, Code::MethodNotAllowed, "(task)", message);
+        (!fine).then(refused)
     }
 
     /// The client's answer to a request of the server: only for one that was sent to it.

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::budget::Share;
 use crate::failure::Failure;
 use crate::filter::ListFilter;
+use crate::follow::Follow;
 use crate::forward::{Patience, UpstreamBody};
 use crate::open_count::OpenPlace;
 use crate::record::Recorder;
@@ -30,6 +31,10 @@ pub(crate) struct Plan {
     /// Raw text of the request's id, on a stream that answers one.
     pub(crate) id: Option<String>,
     pub(crate) filter: Option<ListFilter>,
+    /// Looks at the answer.
+    pub(crate) follow: Option<Follow>,
+    /// The message that tells of a changed list of tools, if this stream is to be told.
+    pub(crate) announce: Option<String>,
     /// Under which name requests of the server are noted.
     pub(crate) scope: String,
     pub(crate) recorder: Option<Recorder>,
@@ -105,8 +110,10 @@ impl Pump {
         tokio::select! {
             biased;
             news = self.plan.watch.news() => {
-                if news == News::Ended {
-                    self.end();
+                match news {
+                    News::Ended => self.end(),
+                    News::ListChanged => self.announce(),
+                    News::Same => {}
                 }
             }
             () = at(until) => self.fail(Failure::TimedOut),
@@ -181,10 +188,20 @@ impl Pump {
         self.out.extend(event.raw);
     }
 
+    /// Tells the client that its list of tools is another one now; never inside an event.
+    fn announce(&mut self) {
+        if let (Some(message), false) = (&self.plan.announce, self.torn) {
+            self.out.push_back(sse_event(message.as_bytes()).into());
+        }
+    }
+
     /// The request was answered.
     async fn answer(&mut self, event: &Event) {
         self.answered = true;
         self.plan.open = None;
+        if let Some(follow) = self.plan.follow.take() {
+            follow.learn(&event_data(&event.concat())).await;
+        }
         if let Some(release) = self.plan.release.take() {
             let data = Bytes::from(event_data(&event.concat()));
             release.ran(Some(data)).await;

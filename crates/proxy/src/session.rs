@@ -38,6 +38,8 @@ struct Bound {
     upstream: String,
     client: Option<String>,
     version: Option<String>,
+    #[serde(default)]
+    announces: bool,
 }
 
 /// One open session.
@@ -55,6 +57,8 @@ pub(crate) struct Session {
     pub(crate) entry: ArcSwap<Entry>,
     open: Mutex<HashMap<String, Arc<AtomicBool>>>,
     touched: AtomicI64,
+    /// The server said that it announces changed lists of tools.
+    announces: AtomicBool,
 }
 
 /// Where a session id leads.
@@ -100,6 +104,11 @@ impl Session {
         open.insert(key.clone(), Arc::clone(&cancelled));
         drop(open);
         Some(OpenRequest { session: Arc::clone(self), key, cancelled })
+    }
+
+    /// Whether the client was told to expect `notifications/tools/list_changed`.
+    pub(crate) fn announces(&self) -> bool {
+        self.announces.load(Ordering::Relaxed)
     }
 
     /// Notes that the client gave up on a request.
@@ -234,8 +243,12 @@ impl Sessions {
     ) -> Option<Arc<Session>> {
         let bound: Bound = serde_json::from_slice(value).ok()?;
         let upstream = HeaderValue::from_str(&bound.upstream).ok()?;
-        (bound.server == entry.route.record.server.id)
-            .then(|| self.make(id.to_owned(), grant, upstream, bound.client, bound.version, entry))
+        if bound.server != entry.route.record.server.id {
+            return None;
+        }
+        let session = self.make(id.to_owned(), grant, upstream, bound.client, bound.version, entry);
+        session.announces.store(bound.announces, Ordering::Relaxed);
+        Some(session)
     }
 
     fn make(
@@ -257,6 +270,7 @@ impl Sessions {
             entry: ArcSwap::new(Arc::clone(entry)),
             open: Mutex::default(),
             touched: AtomicI64::new(self.now()),
+            announces: AtomicBool::new(false),
         })
     }
 
@@ -279,6 +293,7 @@ impl Sessions {
             upstream: text.to_owned(),
             client: client.map(cut),
             version: version.map(cut),
+            announces: false,
         };
         let value = serde_json::to_vec(&bound).ok()?;
         if !self.put(grant, &id, &value).await {
@@ -288,6 +303,21 @@ impl Sessions {
         self.local.insert(session.id.clone(), Arc::clone(&session));
         self.order.lock().entry(grant).or_default().push_back(session.id.clone());
         Some(session)
+    }
+
+    /// Remembers that the server announces changed lists of tools.
+    pub(crate) async fn announces(&self, session: &Session) {
+        session.announces.store(true, Ordering::Relaxed);
+        let bound = Bound {
+            server: session.server,
+            upstream: session.upstream.to_str().unwrap_or_default().to_owned(),
+            client: session.client_name.clone(),
+            version: session.version.clone(),
+            announces: true,
+        };
+        if let Ok(value) = serde_json::to_vec(&bound) {
+            self.put(session.grant, &session.id, &value).await;
+        }
     }
 
     /// Keeps a binding; at the cap, the grant's oldest session here makes room.

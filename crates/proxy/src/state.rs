@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use sluice_limits::{Clock, Counters};
+use sluice_limits::{Bindings, Clock, Counters};
 use sluice_upstream::Upstream;
 use sluice_vault::Vault;
 use tokio::sync::{Mutex, mpsc};
@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     pub(crate) cache: RouteCache,
     pub(crate) upstream: Upstream,
     pub(crate) counters: Counters,
+    /// Small notes that replicas share: whose a task is, which call waits for input.
+    pub(crate) bindings: Bindings,
     pub(crate) approvals: Option<Arc<dyn Approvals>>,
     pub(crate) calls: CallLog,
     pub(crate) security: Arc<dyn SecurityLog>,
@@ -105,10 +107,12 @@ impl ProxyState {
             options.stale_routes,
         );
         let bindings = counters.bindings(SESSIONS_PER_GRANT);
+        let kept = bindings.clone();
         let (sessions, ending) =
             Sessions::new(vault, bindings, Arc::clone(&clock), options.session_idle);
         Self(Arc::new(Inner {
             cache,
+            bindings: kept,
             sessions,
             ending: Mutex::new(ending),
             upstream: parts.upstream,

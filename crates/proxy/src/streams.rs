@@ -23,6 +23,9 @@ use crate::session::Session;
 use crate::state::{Inner, ProxyState};
 use crate::watch::Watch;
 
+/// What a session's stream is told when the grant's list of tools changes.
+const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
 /// A request without a body, let in, and its session.
 struct Opened {
     form: Form,
@@ -163,6 +166,12 @@ pub(crate) async fn get(
         ),
         id: None,
         filter: Some(ListFilter::new(Arc::clone(inner), Era::Legacy)),
+        follow: None,
+        announce: opened
+            .session
+            .as_ref()
+            .filter(|session| session.announces())
+            .map(|_| LIST_CHANGED.to_owned()),
         scope: crate::exchange::scope(opened.session.as_ref(), entry),
         recorder: None,
         open: None,

@@ -27,8 +27,8 @@ pub(crate) struct Watch {
 /// What a watched stream is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum News {
-    /// The route is another one now; the stream may go on.
-    Changed,
+    /// The route is another one now, and may list other tools.
+    ListChanged,
     /// Nothing new.
     Same,
     /// The stream must end.
@@ -68,8 +68,12 @@ impl Watch {
         if entry.route.admits(Some(self.server()), (self.inner.clock)()).is_err() {
             return News::Ended;
         }
-        let changed = !Arc::ptr_eq(&entry, &self.entry);
+        let (old, new) = (&self.entry.route.record, &entry.route.record);
+        let changed = old.policy != new.policy
+            || old.tools != new.tools
+            || old.grant.observe != new.grant.observe
+            || old.server.settings != new.server.settings;
         self.entry = entry;
-        if changed { News::Changed } else { News::Same }
+        if changed { News::ListChanged } else { News::Same }
     }
 }

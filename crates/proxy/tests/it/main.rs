@@ -9,6 +9,7 @@ mod json;
 mod limits;
 mod lists;
 mod log;
+mod modern;
 mod sessions;
 mod stage;
 mod streaming;
