@@ -5,6 +5,7 @@
 mod blobs;
 mod characters;
 mod orders;
+mod patterns;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
