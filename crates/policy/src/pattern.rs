@@ -77,6 +77,10 @@ impl Pattern {
             return Some(false);
         }
         let (a, b) = (&self.parts, &other.parts);
+        if a.contains(&Part::Run) && b.contains(&Part::Run) {
+            // One start, everything between them one after the other, one end.
+            return Some(true);
+        }
         let steps = (a.len() + 1) * (b.len() + 1);
         let Some(left) = work.checked_sub(steps) else {
             *work = 0;
