@@ -63,7 +63,7 @@ impl Faults {
         let of_field: Vec<&str> = self
             .list
             .iter()
-            .filter(|fault| fault.pointer == pointer)
+            .filter(|fault| is_within(&fault.pointer, pointer))
             .map(|fault| fault.detail.as_str())
             .collect();
         (!of_field.is_empty()).then(|| of_field.join(" "))
@@ -74,11 +74,16 @@ impl Faults {
         let untold = self
             .list
             .iter()
-            .filter(|fault| !shown.contains(&fault.pointer.as_str()))
+            .filter(|fault| !shown.iter().any(|pointer| is_within(&fault.pointer, pointer)))
             .map(|fault| fault.detail.as_str());
         let all: Vec<&str> = self.general.as_deref().into_iter().chain(untold).collect();
         (!all.is_empty()).then(|| all.join(" "))
     }
+}
+
+/// The pointer itself, or one of a part of what it names: `/networks/0` is told at `/networks`.
+fn is_within(fault: &str, field: &str) -> bool {
+    fault.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Control's phrases begin small and end bare.
@@ -106,6 +111,8 @@ mod tests {
         assert_eq!(faults.at("/name").as_deref(), Some("Give it a name."));
         assert_eq!(faults.rest(&["/name"]).as_deref(), Some("`x` is odd."));
         assert_eq!(faults.at("/other"), None);
+        assert_eq!(faults.at("/odd").as_deref(), Some("`x` is odd."));
+        assert_eq!(faults.at("/od"), None);
     }
 
     #[test]

@@ -89,9 +89,7 @@ fn steps(input: &Input, chosen: Option<&'static CatalogueServer>) -> Option<Step
 
 fn fields(input: &Input, faults: &Faults, chosen: Option<&CatalogueServer>) -> [Field; 4] {
     let hint = "Where the server speaks MCP over HTTP, such as `https://mcp.example.com/mcp`. It is tested as soon as you press Connect.";
-    let key_at =
-        format!("/auth/headers/{}", input.header_name.replace('~', "~0").replace('/', "~1"));
-    let key_fault = faults.at(&key_at).or_else(|| faults.at("/auth/headers"));
+    let key_fault = faults.at("/auth");
     let note = if chosen.is_some_and(|server| server.entry.auth_needed != AuthNeeded::None) {
         "This server wants one. It is stored encrypted and never shown again."
     } else {
@@ -137,8 +135,7 @@ async fn show(desk: Desk<Admin>, mut input: Input, faults: Faults) -> Answer {
             input.name.clone_from(&entry.title);
         }
     }
-    let key_pointer = format!("/auth/headers/{}", input.header_name);
-    let shown = ["/name", "/upstream_url", "/auth/headers", key_pointer.as_str()];
+    let shown = ["/name", "/upstream_url", "/auth"];
     let popular = catalogue::servers()
         .iter()
         .filter(|server| chosen.is_none_or(|chosen| chosen.entry.slug != server.entry.slug))

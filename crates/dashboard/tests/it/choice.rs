@@ -33,7 +33,7 @@ async fn the_choice_survives_signing_up_and_ends_at_the_log() {
         (page.value("server").as_str(), page.value("tool").as_str()),
         ("leghis-smart-e2b", "executePython")
     );
-    page.says("supergateway");
+    page.says("stdio-to-HTTP bridge");
 
     let typed = [("upstream_url", world.upstream.url()), ("name", "sandbox".to_owned())];
     let typed: Vec<(&str, &str)> = typed.iter().map(|(k, v)| (*k, v.as_str())).collect();

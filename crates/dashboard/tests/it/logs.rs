@@ -45,15 +45,11 @@ fn call(workspace: WorkspaceId, server: ServerId, at: DateTime<Utc>) -> CallReco
 
 /// A workspace with `count` limited calls, a minute apart, and one that was allowed.
 async fn with_calls(world: &World, count: i64) -> (crate::browser::Browser, Vec<CallRecord>) {
-    let (mut browser, path) = world.connected().await;
-    let settings = browser.get("/w/acme/settings").await;
-    let id = settings
-        .body
-        .split("Id <code>")
-        .nth(1)
-        .and_then(|rest| rest.split('<').next())
-        .expect("an id");
-    let workspace: WorkspaceId = id.parse().expect("an id");
+    let (browser, path) = world.connected().await;
+    let mut tx = world.db.begin().await.expect("begins");
+    let found = sluice_store::workspaces::find_by_slug(&mut tx.conn(), "acme").await;
+    let workspace = found.expect("reads").expect("a workspace").id;
+    tx.commit().await.expect("commits");
     let server: ServerId = path.rsplit('/').next().expect("an id").parse().expect("an id");
     let start: DateTime<Utc> = "2026-11-30T10:00:00Z".parse().expect("a time");
     let mut calls: Vec<CallRecord> =
