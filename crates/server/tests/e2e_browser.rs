@@ -11,9 +11,9 @@ use sluice_testkit::redis_server::free_port;
 use tokio::process::Command;
 
 fn needed(variable: &str) -> PathBuf {
-    std::env::var_os(variable)
-        .map(PathBuf::from)
-        .unwrap_or_else(|| panic!("{variable} is not set; run the tests by `cargo xtask test`"))
+    let value = std::env::var_os(variable);
+    assert!(value.is_some(), "{variable} is not set; run the tests by `cargo xtask test`");
+    value.map(PathBuf::from).unwrap_or_default()
 }
 
 /// Where screenshots are kept for a person to look at.

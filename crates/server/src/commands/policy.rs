@@ -1,7 +1,7 @@
 //! `sluice policy …`: the policy language without any server or network.
 
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};

@@ -136,8 +136,7 @@ mod tests {
 
     #[test]
     fn what_holds_no_tools_is_refused() {
-        for text in ["", "{", "{}", "3", r#"{"tools":{}}"#, r#"[{"title":"x"}]"#, r#"[1]"#, "null"]
-        {
+        for text in ["", "{", "{}", "3", r#"{"tools":{}}"#, r#"[{"title":"x"}]"#, "[1]", "null"] {
             assert!(tools(text).is_err(), "{text}");
         }
     }
