@@ -54,12 +54,18 @@ pub(crate) fn gather(
     }
     match charges.iter().find(|charge| charge.amount > charge.max) {
         None => Ok((charges, all_told)),
-        Some(never) => Err(Refused {
-            code: Code::RateLimited,
-            rule: never.rule.clone(),
-            message: limit_message(tool, never, None),
-            counter: Some(never.counter.clone()),
-        }),
+        Some(never) => {
+            let of = |step: &&mut TraceStep| step.rule.as_deref() == Some(never.rule.as_str());
+            if let Some(step) = trace.iter_mut().find(of) {
+                step.result = StepResult::Refused;
+            }
+            Err(Refused {
+                code: Code::RateLimited,
+                rule: never.rule.clone(),
+                message: limit_message(tool, never, None),
+                counter: Some(never.counter.clone()),
+            })
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod messages;
 mod operators;
 mod properties;
 mod reference;
+mod reference_paths;
 mod schema;
 mod simulation;
 mod support;
