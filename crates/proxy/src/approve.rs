@@ -20,7 +20,7 @@ use crate::headers;
 use crate::hold::{PROGRESS_EVERY, Progress, streamed};
 use crate::pass;
 use crate::ports::{Approval, ApprovalKey, Approvals, ParkError, ParkedCall, StoreUnavailable};
-use crate::release::{Release, Shared};
+use crate::release::Release;
 use crate::state::Inner;
 
 /// Parks a call or finds it parked, waits for the decision, and does what was decided.
@@ -365,20 +365,7 @@ async fn rebooked(
 /// The same call is being run, or was, for another request: its result is this one's too.
 async fn joined(mut exchange: Exchange<'_>, approval: &Approval, plan: &ApprovalPlan) -> Response {
     let hold = Duration::from_secs(u64::from(plan.hold));
-    let shared = exchange.inner.shared.of(approval.id);
-    let result = match shared {
-        Some(mut shared) => {
-            let done = shared.wait_for(|shared| !matches!(shared, Shared::Running));
-            match tokio::time::timeout(hold, done).await {
-                Ok(Ok(shared)) => match &*shared {
-                    Shared::Result(result) => Some(result.clone()),
-                    Shared::Running | Shared::Gone => None,
-                },
-                _ => None,
-            }
-        }
-        None => None,
-    };
+    let result = exchange.inner.shared.result(approval.id, hold).await;
     let id = exchange.raw_id().unwrap_or("null").to_owned();
     let result = result.and_then(|result| {
         std::str::from_utf8(&result).ok().and_then(|text| sluice_mcp::relabelled(text, &id))

@@ -131,8 +131,8 @@ async fn book(
     let verdict =
         decide::charge(&inner, &exchange.entry.route, exchange.session.as_ref(), decision, None)
             .await;
-    let took = exchange.recorder.elapsed_us() - started;
-    exchange.recorder.note(|record| record.timing.limits_us = took);
+    let waited = exchange.recorder.elapsed_us() - started;
+    exchange.recorder.note(|record| record.timing.limits_us = waited);
     match verdict {
         Charged::Booked(booking) => Ok(booking),
         Charged::Limited(limited) => Err(limit_refusal(&tool.name, &limited)),

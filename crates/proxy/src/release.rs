@@ -9,17 +9,22 @@ use moka::sync::Cache;
 use sluice_domain::{ApprovalId, CallId, WorkspaceId};
 use sluice_limits::Clock;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::ports::{Approvals, Released};
 
 /// Larger results are not kept for identical calls.
 const MAX_SHARED: usize = 1 << 20;
 const SHARED_FOR: Duration = Duration::from_mins(5);
+/// How long a claimed call takes to begin.
+const BEGINS_WITHIN: Duration = Duration::from_secs(1);
 const MAX_SHARED_RESULTS: u64 = 1_000;
 
 /// What an identical call gets.
 #[derive(Debug, Clone)]
 pub(crate) enum Shared {
+    /// Nobody runs it in this process, yet.
+    Idle,
     /// The one call is on its way.
     Running,
     /// Its answer, a JSON-RPC message.
@@ -30,7 +35,7 @@ pub(crate) enum Shared {
 
 /// Results of released calls in this process, for a few minutes.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedResults(Cache<ApprovalId, watch::Receiver<Shared>>);
+pub(crate) struct SharedResults(Cache<ApprovalId, Arc<watch::Sender<Shared>>>);
 
 impl Default for SharedResults {
     fn default() -> Self {
@@ -41,9 +46,21 @@ impl Default for SharedResults {
 }
 
 impl SharedResults {
-    /// What became of an approval's one call, if it ran in this process.
-    pub(crate) fn of(&self, id: ApprovalId) -> Option<watch::Receiver<Shared>> {
-        self.0.get(&id)
+    fn channel(&self, id: ApprovalId) -> Arc<watch::Sender<Shared>> {
+        self.0.get_with(id, || Arc::new(watch::channel(Shared::Idle).0))
+    }
+
+    /// What became of an approval's one call, if it runs in this process; waits for it up to `hold`.
+    pub(crate) async fn result(&self, id: ApprovalId, hold: Duration) -> Option<Bytes> {
+        let mut shared = self.channel(id).subscribe();
+        // Whoever claimed the approval begins at once, unless it is another process.
+        let begun = shared.wait_for(|shared| !matches!(shared, Shared::Idle));
+        timeout(BEGINS_WITHIN, begun).await.ok()?.ok()?;
+        let done = shared.wait_for(|shared| !matches!(shared, Shared::Running));
+        match &*timeout(hold, done).await.ok()?.ok()? {
+            Shared::Result(result) => Some(result.clone()),
+            Shared::Idle | Shared::Running | Shared::Gone => None,
+        }
     }
 }
 
@@ -54,7 +71,7 @@ pub(crate) struct Release {
     workspace: WorkspaceId,
     id: ApprovalId,
     call: CallId,
-    result: watch::Sender<Shared>,
+    result: Arc<watch::Sender<Shared>>,
     told: bool,
 }
 
@@ -67,8 +84,8 @@ impl Release {
         call: CallId,
         shared: &SharedResults,
     ) -> Self {
-        let (result, receiver) = watch::channel(Shared::Running);
-        shared.0.insert(id, receiver);
+        let result = shared.channel(id);
+        result.send_replace(Shared::Running);
         Self { approvals, clock, workspace, id, call, result, told: false }
     }
 

@@ -1,165 +1,16 @@
 //! Calls that a person is asked about, over approvals that are kept in memory.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::future::BoxFuture;
+use chrono::TimeDelta;
 use http::Method;
-use parking_lot::Mutex;
-use sluice_domain::{
-    Amount, ApprovalId, ApprovalStatus, CallId, Reset, Scope, Window, WorkspaceId,
-};
+use sluice_domain::{Amount, ApprovalStatus, Reset, Scope, Window};
 use sluice_limits::CounterKey;
-use sluice_proxy::{
-    Approval, ApprovalKey, Approvals, ParkError, ParkedCall, Released, StoreUnavailable,
-};
-use tokio::sync::watch;
-use tokio::time::timeout;
+use sluice_proxy::{Approvals, Released};
 
+use crate::fake_approvals::FakeApprovals;
 use crate::gateway::{Gateway, Grant, Setup, call, code};
 use crate::stage::{Received, Stage, Wire};
-
-struct Kept {
-    key: ApprovalKey,
-    approval: Approval,
-    released: Vec<Released>,
-}
-
-struct FakeApprovals {
-    kept: Mutex<Vec<Kept>>,
-    changed: watch::Sender<u64>,
-    cap: usize,
-}
-
-impl FakeApprovals {
-    fn new(cap: usize) -> Arc<Self> {
-        Arc::new(Self { kept: Mutex::default(), changed: watch::channel(0).0, cap })
-    }
-
-    fn decide(&self, at: usize, status: ApprovalStatus, note: Option<&str>) {
-        let approval = &mut self.kept.lock()[at].approval;
-        approval.status = status;
-        approval.note = note.map(str::to_owned);
-        self.changed.send_modify(|count| *count += 1);
-    }
-
-    fn count(&self) -> usize {
-        self.kept.lock().len()
-    }
-
-    async fn parked(&self, count: usize) {
-        let mut changed = self.changed.subscribe();
-        let enough = changed.wait_for(|_| self.kept.lock().len() >= count);
-        timeout(Duration::from_secs(10), enough).await.expect("it is parked").expect("open");
-    }
-
-    fn released(&self, at: usize) -> Vec<Released> {
-        self.kept.lock()[at].released.clone()
-    }
-
-    async fn told(&self, at: usize, how: Released) {
-        let mut changed = self.changed.subscribe();
-        let told = changed.wait_for(|_| self.kept.lock()[at].released.contains(&how));
-        timeout(Duration::from_secs(10), told).await.expect("it is told").expect("open");
-    }
-}
-
-impl Approvals for FakeApprovals {
-    fn find<'a>(
-        &'a self,
-        key: &'a ApprovalKey,
-        now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<Option<Approval>, StoreUnavailable>> {
-        let live = |kept: &&Kept| {
-            let same =
-                ApprovalKey { policy_version: key.policy_version, ..kept.key.clone() } == *key;
-            let done =
-                matches!(kept.approval.status, ApprovalStatus::Used | ApprovalStatus::Expired);
-            same && !done && kept.approval.expires_at > now
-        };
-        let found = self.kept.lock().iter().find(live).map(|kept| kept.approval.clone());
-        Box::pin(async move { Ok(found) })
-    }
-
-    fn park(&self, call: ParkedCall) -> BoxFuture<'_, Result<Approval, ParkError>> {
-        let mut kept = self.kept.lock();
-        if kept.iter().filter(|kept| kept.approval.status == ApprovalStatus::Pending).count()
-            >= self.cap
-        {
-            return Box::pin(async { Err(ParkError::TooMany) });
-        }
-        let approval = Approval {
-            id: ApprovalId::new(),
-            status: ApprovalStatus::Pending,
-            expires_at: call.at + call.expires,
-            note: None,
-            reservation: call.reservation,
-            demands: call.demands,
-            definition_hash: call.definition_hash,
-        };
-        kept.push(Kept { key: call.key, approval: approval.clone(), released: Vec::new() });
-        drop(kept);
-        self.changed.send_modify(|count| *count += 1);
-        Box::pin(async move { Ok(approval) })
-    }
-
-    fn decided(
-        &self,
-        _: WorkspaceId,
-        id: ApprovalId,
-    ) -> BoxFuture<'_, Result<Approval, StoreUnavailable>> {
-        Box::pin(async move {
-            let of = || {
-                let kept = self.kept.lock();
-                kept.iter().find(|kept| kept.approval.id == id).map(|kept| kept.approval.clone())
-            };
-            let mut changed = self.changed.subscribe();
-            loop {
-                let approval = of().ok_or(StoreUnavailable)?;
-                if approval.status != ApprovalStatus::Pending {
-                    return Ok(approval);
-                }
-                changed.changed().await.map_err(|_| StoreUnavailable)?;
-            }
-        })
-    }
-
-    fn claim(
-        &self,
-        _: WorkspaceId,
-        id: ApprovalId,
-        _: CallId,
-        _: DateTime<Utc>,
-    ) -> BoxFuture<'_, Result<bool, StoreUnavailable>> {
-        let mut kept = self.kept.lock();
-        let approved = kept.iter_mut().find(|kept| {
-            kept.approval.id == id && kept.approval.status == ApprovalStatus::Approved
-        });
-        let claimed = approved.map(|kept| kept.approval.status = ApprovalStatus::Running).is_some();
-        Box::pin(async move { Ok(claimed) })
-    }
-
-    fn released(
-        &self,
-        _: WorkspaceId,
-        id: ApprovalId,
-        _: CallId,
-        how: Released,
-        _: DateTime<Utc>,
-    ) -> BoxFuture<'_, Result<(), StoreUnavailable>> {
-        if let Some(kept) = self.kept.lock().iter_mut().find(|kept| kept.approval.id == id) {
-            kept.released.push(how);
-            kept.approval.status = match how {
-                Released::Ran => ApprovalStatus::Used,
-                Released::NotRun => ApprovalStatus::Approved,
-                Released::Unknown => ApprovalStatus::Unknown,
-            };
-        }
-        self.changed.send_modify(|count| *count += 1);
-        Box::pin(async { Ok(()) })
-    }
-}
 
 const POLICY: &str = r#"{"version":"1","default":"allow","tools":{"echo":{
     "approve_if":[{"conditions":[]}],"limits":[{"counter":"c","window":"hour","max":3}],"approval":{"hold":"HOLD","expires":"30m"}}}}"#;
@@ -288,26 +139,22 @@ async fn identical_calls_wait_together_and_it_runs_once() {
     for how in ["json", "events"] {
         let scene = scene("10m", 9).await;
         let arguments = format!("{{\"how\":\"{how}\"}}");
-        let (one, two, three, ()) = tokio::join!(
-            scene.call("1", &arguments),
-            scene.call("\"b\"", &arguments),
-            scene.call("3", &arguments),
-            async {
-                scene.approvals.parked(1).await;
-                // The other two have looked the parked call up when they are held; none may run before.
+        let later = async |id: &str| {
+            scene.approvals.parked(1).await;
+            scene.call(id, &arguments).await
+        };
+        let (one, two, three, ()) =
+            tokio::join!(scene.call("1", &arguments), later("\"b\""), later("3"), async {
+                scene.approvals.held(3).await;
                 scene.approvals.decide(0, ApprovalStatus::Approved, None);
-            }
-        );
+            });
         for (answer, id) in [(one, "1"), (two, "\"b\""), (three, "3")] {
-            let ran =
-                answer.text().contains("ran") && answer.text().contains(&format!("\"id\":{id}"));
-            assert!(
-                ran || scene.approvals.kept.lock().len() > 1 || code(&answer) == "approval_expired",
-                "{}",
-                answer.text()
-            );
+            let text = answer.text();
+            assert!(text.contains("ran") && text.contains(&format!("\"id\":{id}")), "{how} {text}");
         }
+        assert_eq!((scene.stage.count(), scene.approvals.count()), (1, 1));
         assert_eq!(scene.approvals.released(0), [Released::Ran]);
+        assert_eq!(scene.used().await, "1");
     }
 }
 
@@ -393,7 +240,7 @@ async fn at_its_release_a_call_is_charged_anew_or_stays_approved() {
     assert_eq!((scene.stage.count(), scene.used().await.as_str()), (1, "3"));
     scene.gateway.clock.advance(TimeDelta::seconds(60));
     assert_eq!(code(&scene.call("1", r#"{"n":4}"#).await), "rate_limited");
-    assert_eq!(scene.approvals.kept.lock().len(), 3);
+    assert_eq!(scene.approvals.count(), 3);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod approvals;
 mod auth;
 mod bridge;
 mod failures;
+mod fake_approvals;
 mod gateway;
 mod json;
 mod limits;

@@ -110,20 +110,17 @@ async fn a_task_is_its_grants_alone() {
 
 async fn announcing(received: Received, mut wire: Wire) {
     let json = ("content-type", "application/json");
-    match (received.method.as_str(), received.rpc().as_str()) {
-        (_, "initialize") => {
-            let declared = received.text().contains("tester");
-            let result = format!(
-                r#"{{"jsonrpc":"2.0","id":"init","result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{"listChanged":{declared}}}}}}}}}"#
-            );
-            wire.answer("200 OK", &[json, ("mcp-session-id", "s")], &result).await;
-        }
-        _ => {
-            wire.events().await;
-            wire.raw(": hello\n\n").await;
-            wire.gone().await;
-        }
+    if received.rpc() == "initialize" {
+        let declared = received.text().contains("tester");
+        let result = format!(
+            r#"{{"jsonrpc":"2.0","id":"init","result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{"listChanged":{declared}}}}}}}}}"#
+        );
+        wire.answer("200 OK", &[json, ("mcp-session-id", "s")], &result).await;
+        return;
     }
+    wire.events().await;
+    wire.raw(": hello\n\n").await;
+    wire.gone().await;
 }
 
 #[tokio::test]
