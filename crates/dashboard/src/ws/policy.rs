@@ -119,7 +119,7 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String
     page(desk, head, String::new(), Faults::none()).await
 }
 
-fn not_deleted(words: String, status: StatusCode) -> Faults {
+fn not_deleted(words: &str, status: StatusCode) -> Faults {
     Faults { general: Some(format!("Nothing was deleted: {words}")), status, ..Faults::default() }
 }
 
@@ -131,7 +131,7 @@ pub(crate) async fn delete(
     let head = head(&desk, &id, "Rules").await?;
     let confirm: String = fields.get("confirm").chars().take(200).collect();
     if confirm.trim() != head.policy.name {
-        let words = "type the policy's name exactly to delete it.".to_owned();
+        let words = "type the policy's name exactly to delete it.";
         return page(desk, head, confirm, not_deleted(words, StatusCode::UNPROCESSABLE_ENTITY))
             .await;
     }
@@ -151,12 +151,12 @@ pub(crate) async fn delete(
         Err(ControlError::Stale { current }) => {
             let words =
                 format!("somebody saved version {current} in the meantime. Look at it first.");
-            page(desk, head, String::new(), not_deleted(words, StatusCode::CONFLICT)).await
+            page(desk, head, String::new(), not_deleted(&words, StatusCode::CONFLICT)).await
         }
         Err(error) => {
             let said = sentence(&error.to_string());
             let status = Faults::of(error)?.status;
-            page(desk, head, confirm, not_deleted(said, status)).await
+            page(desk, head, confirm, not_deleted(&said, status)).await
         }
     }
 }

@@ -127,17 +127,18 @@ const DESCRIBED: usize = 12;
 /// The document that a new policy starts from: nothing may be called. JSON has no comments, so its
 /// description says what the server offers.
 fn start(server: &str, tools: &[ToolView]) -> String {
-    let named = |tool: &ToolView| {
+    let described = |tool: &ToolView| {
         format!("{} ({}, {})", tool.name, tool.rating.category, tool.rating.severity)
     };
-    let mut names: Vec<String> = tools.iter().take(DESCRIBED).map(named).collect();
+    let mut names: Vec<String> = tools.iter().take(DESCRIBED).map(described).collect();
     if tools.len() > DESCRIBED {
         names.push(format!("and {} more", tools.len() - DESCRIBED));
     }
-    let mut description = format!("Refuses every tool of {server} that is not named below.");
-    if !names.is_empty() {
-        description.push_str(&format!(" It offers: {}.", names.join(", ")));
-    }
+    let offers = match names.as_slice() {
+        [] => String::new(),
+        names => format!(" It offers: {}.", names.join(", ")),
+    };
+    let description = format!("Refuses every tool of {server} that is not named below.{offers}");
     let document = serde_json::json!({
         "version": "1",
         "description": description,

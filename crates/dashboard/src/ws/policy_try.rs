@@ -78,7 +78,7 @@ impl Decided {
             )
         });
         let trace = trace::of_steps(&decision.trace);
-        Self { outcome, trace, words, approval, trial }
+        Self { outcome, trial, trace, words, approval }
     }
 }
 

@@ -34,10 +34,8 @@ pub(crate) struct VersionPath {
 }
 
 impl VersionPath {
-    fn read(&self) -> Result<(PolicyId, i64), Response> {
-        let id = self.id.parse().map_err(|_| absent("policy"))?;
-        let number = self.version.parse().map_err(|_| absent("version"))?;
-        Ok((id, number))
+    fn read(&self) -> Option<(PolicyId, i64)> {
+        self.id.parse().ok().zip(self.version.parse().ok())
     }
 }
 
@@ -151,7 +149,7 @@ pub(crate) async fn list(
 
 /// One version, also of a deleted policy: the log leads here.
 pub(crate) async fn show(desk: Desk<Viewer>, Path(path): Path<VersionPath>) -> Answer {
-    let (id, number) = path.read()?;
+    let (id, number) = path.read().ok_or_else(|| absent("version"))?;
     let shown = desk.control.policy_version(desk.viewer(), id, number).await.map_err(refuse)?;
     let policy = match desk.control.policy(desk.viewer(), id).await {
         Ok(policy) => Some(policy),
@@ -186,7 +184,7 @@ pub(crate) async fn restore(
     Path(path): Path<VersionPath>,
     fields: FormFields,
 ) -> Answer {
-    let (id, number) = path.read()?;
+    let (id, number) = path.read().ok_or_else(|| absent("version"))?;
     let to = desk.path(&format!("/policies/{id}"));
     // A form without the version in force was not made here, and undoes nothing that nobody saw.
     let expected = fields.get("current").parse().unwrap_or(0);

@@ -1,11 +1,9 @@
-//! Policies: writing one by rules and as JSON, trying it, its versions, its end.
+//! Policies: writing one by rules and as JSON, its versions, its end.
 
-use chrono::{DateTime, Utc};
+mod trials;
+
 use http::StatusCode;
 use serde_json::json;
-use sluice_domain::{
-    CallId, CallRecord, CallTiming, Code, GrantId, Outcome, PolicyId, ServerId, WorkspaceId,
-};
 
 use crate::browser::{Browser, MARKUP, Page, World};
 
@@ -52,9 +50,13 @@ async fn a_bad_document_is_kept_and_each_problem_has_its_line() {
         .says("Did you mean deny?")
         .says("Did you mean hide?")
         .says("Did you mean read_file?");
-    assert!(page.body.contains("href=\"#L3\"") && page.body.contains("class=\"l l-err\" id=\"L3\""));
+    assert!(
+        page.body.contains("href=\"#L3\"") && page.body.contains("class=\"l l-err\" id=\"L3\"")
+    );
     assert!(page.body.contains("class=\"l l-warn\" id=\"L4\""));
-    let broken = browser.submit(&new, &[("name", "A"), ("document", "{\n\"version\""), ("press", "save")]).await;
+    let broken = browser
+        .submit(&new, &[("name", "A"), ("document", "{\n\"version\""), ("press", "save")])
+        .await;
     assert_eq!(broken.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(broken.value("document"), "{\n\"version\"");
     browser.get("/w/acme/policies").await.says("No policy yet");
@@ -72,13 +74,21 @@ async fn check_shows_what_would_change_and_saves_nothing() {
     let world = World::new().await;
     let (mut browser, server) = world.connected().await;
     let start = browser.get(&format!("{server}/policies/new")).await;
-    start.says("The document is valid").says("It offers: ").says("Tools that are not named here are refused.");
+    start
+        .says("The document is valid")
+        .says("It offers: ")
+        .says("Tools that are not named here are refused.");
     let path = make(&mut browser, &server, "Sandbox", FIRST).await;
     let more = FIRST.replace("\"max\": 10", "\"max\": 20");
     for (press_, note) in [("check", "why"), ("", "")] {
-        let page = press(&mut browser, &path, &[("document", &more), ("note", note), ("press", press_)]).await;
+        let page =
+            press(&mut browser, &path, &[("document", &more), ("note", note), ("press", press_)])
+                .await;
         assert_eq!(page.status, StatusCode::OK);
-        assert_eq!((page.value("document").as_str(), page.value("note").as_str()), (more.as_str(), note));
+        assert_eq!(
+            (page.value("document").as_str(), page.value("note").as_str()),
+            (more.as_str(), note)
+        );
         page.says("Gone: executePython may run 10 times a minute per grant.")
             .says("New: executePython may run 20 times a minute per grant.")
             .says("Change to the saved version")
@@ -87,8 +97,11 @@ async fn check_shows_what_would_change_and_saves_nothing() {
     let page = browser.get(&path).await;
     page.says("version 1").says("executePython may run 10 times a minute per grant.");
     assert!(page.body.contains("href=\"#L7\""), "a rule leads to its line: {}", page.body);
-    assert!(page.links().iter().any(|link| link.contains("/logs?policy=") && link.contains("rule=/tools/executePython/limits/0")));
-    let saved = press(&mut browser, &path, &[("document", &more), ("note", "more"), ("press", "save")]).await;
+    assert!(page.links().iter().any(|link| link.contains("/logs?policy=")
+        && link.contains("rule=/tools/executePython/limits/0")));
+    let saved =
+        press(&mut browser, &path, &[("document", &more), ("note", "more"), ("press", "save")])
+            .await;
     assert_eq!(saved.location(), path);
     browser.get(&path).await.says("Saved version 2 of Sandbox").says("20 times a minute");
 }
@@ -102,9 +115,13 @@ async fn a_save_on_top_of_another_shows_the_other_change_first() {
     let mine = FIRST.replace("\"value\": 100", "\"value\": 50");
     press(&mut browser, &path, &[("document", &theirs), ("press", "save")]).await.location();
     for button in ["check", "save"] {
-        let typed = [("document", mine.as_str()), ("version", "1"), ("note", "mine"), ("press", button)];
+        let typed =
+            [("document", mine.as_str()), ("version", "1"), ("note", "mine"), ("press", button)];
         let page = press(&mut browser, &path, &typed).await;
-        assert_eq!(page.status, if button == "save" { StatusCode::CONFLICT } else { StatusCode::OK });
+        assert_eq!(
+            page.status,
+            if button == "save" { StatusCode::CONFLICT } else { StatusCode::OK }
+        );
         page.says("somebody saved version 2 while you were writing")
             .says("from version 1 to version 2")
             .says("added: \"limits\": [{\"counter\": \"executepython_rate\", \"window\": \"minute\", \"max\": 11}]");
@@ -113,10 +130,17 @@ async fn a_save_on_top_of_another_shows_the_other_change_first() {
     }
     // A form without its version is nobody's.
     for version in ["", "x"] {
-        let page = press(&mut browser, &path, &[("document", &mine), ("version", version), ("press", "save")]).await;
+        let page = press(
+            &mut browser,
+            &path,
+            &[("document", &mine), ("version", version), ("press", "save")],
+        )
+        .await;
         assert_eq!(page.status, StatusCode::CONFLICT);
     }
-    press(&mut browser, &path, &[("document", &mine), ("version", "2"), ("press", "save")]).await.location();
+    press(&mut browser, &path, &[("document", &mine), ("version", "2"), ("press", "save")])
+        .await
+        .location();
     browser.get(&path).await.says("version 3").says("args.n is at most 50");
 }
 
@@ -125,9 +149,17 @@ async fn rules_are_added_to_the_text_and_saved_by_nobody_else() {
     let world = World::new().await;
     let (mut browser, server) = world.connected().await;
     let new = format!("{server}/policies/new");
-    let rule = [("rule_tool", "read_file"), ("rule_kind", "limit"), ("rule_max", "30"), ("rule_window", "hour"), ("press", "add")];
+    let rule = [
+        ("rule_tool", "read_file"),
+        ("rule_kind", "limit"),
+        ("rule_max", "30"),
+        ("rule_window", "hour"),
+        ("press", "add"),
+    ];
     let page = browser.submit(&new, &rule).await;
-    page.says("Added to the document, not saved yet: read_file may run 30 times an hour per grant.");
+    page.says(
+        "Added to the document, not saved yet: read_file may run 30 times an hour per grant.",
+    );
     let text = page.value("document");
     assert!(text.contains("\"read_file_rate\""), "{text}");
     let typed = [("document", text.as_str()), ("recommend", "delete_file"), ("name", "kept")];
@@ -135,9 +167,11 @@ async fn rules_are_added_to_the_text_and_saved_by_nobody_else() {
     page.says("Added to the document, not saved yet: delete_file is hidden");
     assert_eq!(page.value("name"), "kept");
     let text = page.value("document");
-    let page = browser.submit(&new, &[("document", text.as_str()), ("recommend", "delete_file")]).await;
+    let page =
+        browser.submit(&new, &[("document", text.as_str()), ("recommend", "delete_file")]).await;
     page.says("The document says so already");
-    let odd = [("document", text.as_str()), ("rule_tool", "x"), ("rule_max", "many"), ("press", "add")];
+    let odd =
+        [("document", text.as_str()), ("rule_tool", "x"), ("rule_max", "many"), ("press", "add")];
     let page = browser.submit(&new, &odd).await;
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(page.body.contains("id=\"rule_max-error\""));
@@ -148,118 +182,31 @@ async fn rules_are_added_to_the_text_and_saved_by_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_made_up_call_is_decided_with_every_step() {
-    let world = World::new().await;
-    let (mut browser, server) = world.connected().await;
-    let path = make(&mut browser, &server, "Sandbox", FIRST).await;
-    let tried = format!("{path}/try");
-    browser.get(&tried).await.says("What would become of it?");
-    let refused = [("tool", "executePython"), ("arguments", r#"{"n": 500, "x": "<i>"}"#), ("grant_label", "bot"), ("press", "call")];
-    let page = browser.submit(&tried, &refused).await;
-    assert_eq!(page.status, StatusCode::OK);
-    page.says("It would be refused.")
-        .says("require_failed")
-        .says("/tools/executePython/require/0")
-        .says("A requirement: refuses the call. args.n at most 100: false, found 500");
-    assert!(page.body.contains(&format!("href=\"{path}#/tools/executePython/require/0\"")));
-    assert_eq!((page.value("tool").as_str(), page.value("grant_label").as_str()), ("executePython", "bot"));
-    assert_eq!(page.value("arguments"), r#"{"n": 500, "x": "<i>"}"#);
-    let passed = [("tool", "executePython"), ("arguments", r#"{"n": 5}"#), ("press", "call")];
-    browser.submit(&tried, &passed).await
-        .says("It would be forwarded, once its limits are charged.")
-        .says("1 to executepython_rate, which holds 10 per minute and grant");
-    browser.submit(&tried, &[("tool", "read_file"), ("arguments", "{}"), ("press", "call")]).await.says("default_deny");
-    browser.submit(&tried, &[("tool", "nothing"), ("arguments", "{}"), ("press", "call")]).await
-        .says("It would be refused as if the tool did not exist.");
-    let bad = browser.submit(&tried, &[("tool", "read_file"), ("arguments", "{\"a\": }"), ("press", "call")]).await;
-    assert_eq!(bad.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(bad.body.contains("id=\"arguments-error\""));
-    assert_eq!(bad.value("arguments"), "{\"a\": }");
-}
-
-fn call(workspace: WorkspaceId, server: ServerId, policy: PolicyId, arguments: &str, at: &str) -> CallRecord {
-    CallRecord {
-        id: CallId::new(),
-        workspace,
-        server,
-        grant: GrantId::new(),
-        grant_label: "bot".to_owned(),
-        at: at.parse::<DateTime<Utc>>().expect("a time"),
-        method: "tools/call".to_owned(),
-        tool: Some("executePython".to_owned()),
-        outcome: Outcome::Allowed,
-        code: Code::Allowed,
-        rule: String::new(),
-        message: String::new(),
-        policy: Some(policy),
-        policy_version: Some(1),
-        observed: false,
-        counter: None,
-        retry_after_s: None,
-        arguments: Some(arguments.to_owned()),
-        trace: None,
-        client_name: None,
-        protocol_version: None,
-        session: None,
-        client_address: None,
-        request_bytes: 1,
-        response_bytes: 1,
-        upstream_status: Some(200),
-        timing: CallTiming { total_us: 1, limits_us: 1, approval_us: 0, upstream_us: 1 },
-    }
-}
-
-#[tokio::test]
-async fn recent_calls_are_decided_again() {
-    let world = World::new().await;
-    let (mut browser, server) = world.connected().await;
-    let path = make(&mut browser, &server, "Sandbox", FIRST).await;
-    let settings = browser.get("/w/acme/settings").await;
-    let workspace = settings.body.split("Id <code>").nth(1).and_then(|rest| rest.split('<').next());
-    let workspace = workspace.expect("an id").parse().expect("an id");
-    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let (server_id, policy) = (last(&server).parse().expect("an id"), last(&path).parse().expect("an id"));
-    let one = |arguments: &str, at: &str| call(workspace, server_id, policy, arguments, at);
-    let calls = [
-        one(r#"{"n":5}"#, "2026-11-30T11:00:00Z"),
-        one(r#"{"n":500}"#, "2026-11-30T11:01:00Z"),
-        one(r#"{"n":{"$type":"number"}}"#, "2026-11-30T11:02:00Z"),
-        CallRecord { policy: None, ..one(r#"{"n":500}"#, "2026-11-30T11:03:00Z") },
-    ];
-    let mut tx = world.db.begin().await.expect("begins");
-    sluice_store::calls::insert_batch(&mut tx.conn(), &calls).await.expect("writes");
-    tx.commit().await.expect("commits");
-
-    let tried = format!("{path}/try");
-    let page = browser.submit(&tried, &[("press", "log")]).await;
-    page.says("Of the last 3 calls it would refuse 1, park 0 for a person, and let 1 through.")
-        .says("Of 1 call it cannot be told")
-        .says("1 call would go otherwise than it did.");
-    let changed = format!("/w/acme/logs/{}", calls[1].id);
-    assert!(page.links().contains(&changed), "{:?}", page.links());
-    browser.submit(&tried, &[("press", "log"), ("whose", "server")]).await.says("Of the last 4 calls it would refuse 2");
-    // The editor tries what is written, not what is saved.
-    let strict = FIRST.replace("\"value\": 100", "\"value\": 1");
-    press(&mut browser, &path, &[("document", &strict), ("press", "check")]).await
-        .says("Of the last 3 calls it would refuse 2, park 0 for a person, and let 0 through.");
-}
-
-#[tokio::test]
 async fn versions_tell_who_changed_what_and_can_be_restored() {
     let world = World::new().await;
     let (mut browser, server) = world.connected().await;
     let path = make(&mut browser, &server, "Sandbox", FIRST).await;
     let more = FIRST.replace("\"max\": 10", "\"max\": 20");
-    press(&mut browser, &path, &[("document", &more), ("note", "needs `more`"), ("press", "save")]).await.location();
-    browser.get(&format!("{path}/versions")).await
+    press(&mut browser, &path, &[("document", &more), ("note", "needs `more`"), ("press", "save")])
+        .await
+        .location();
+    browser
+        .get(&format!("{path}/versions"))
+        .await
         .says("ann@example.test")
         .says("needs more")
         .says("New: executePython may run 20 times a minute per grant.")
         .says("The first one");
-    browser.get(&format!("{path}/versions/2")).await.says("Change from version 1").says("needs more");
+    browser
+        .get(&format!("{path}/versions/2"))
+        .await
+        .says("Change from version 1")
+        .says("needs more");
     let first = format!("{path}/versions/1");
     let restore = format!("{first}/restore");
-    assert!(!browser.get(&format!("{path}/versions/2")).await.body.contains("Restore this version"));
+    assert!(
+        !browser.get(&format!("{path}/versions/2")).await.body.contains("Restore this version")
+    );
     // Somebody saves between looking and pressing.
     let csrf = browser.get(&first).await.value("csrf");
     let page = browser.post(&restore, &[("csrf", &csrf), ("current", "1")]).await;
@@ -269,7 +216,11 @@ async fn versions_tell_who_changed_what_and_can_be_restored() {
     assert_eq!(page.location(), path);
     browser.get(&path).await.says("Version 1 holds again, as version 3.").says("10 times a minute");
     for gone in ["/versions/9", "/versions/x", "/versions/0"] {
-        assert_eq!(browser.get(&format!("{path}{gone}")).await.status, StatusCode::NOT_FOUND, "{gone}");
+        assert_eq!(
+            browser.get(&format!("{path}{gone}")).await.status,
+            StatusCode::NOT_FOUND,
+            "{gone}"
+        );
     }
 }
 
@@ -303,8 +254,16 @@ async fn a_policy_is_deleted_by_its_name_and_only_unused() {
     let page = browser.submit_to(&other, &format!("{other}/delete"), &[("confirm", "Other")]).await;
     assert_eq!(page.location(), format!("{server}/policies"));
     assert_eq!(browser.get(&other).await.status, StatusCode::NOT_FOUND);
-    browser.get(&format!("{other}/versions/1")).await.says("Deleted policy").says("10 times a minute");
-    browser.get("/w/acme/policies").await.says("2 sentences, the rest refused").says("Written here");
+    browser
+        .get(&format!("{other}/versions/1"))
+        .await
+        .says("Deleted policy")
+        .says("10 times a minute");
+    browser
+        .get("/w/acme/policies")
+        .await
+        .says("2 sentences, the rest refused")
+        .says("Written here");
 }
 
 #[tokio::test]
@@ -315,7 +274,8 @@ async fn a_viewer_reads_and_tries_and_changes_nothing() {
     let typed = [("email", "vic@example.test"), ("role", "viewer")];
     let page = browser.submit_to("/w/acme/members", "/w/acme/members/invite", &typed).await;
     let (_, link) = page.body.split_once("/join/").expect("a link");
-    let token: String = link.chars().take_while(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
+    let token: String =
+        link.chars().take_while(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
     let mut viewer = world.browser();
     viewer.sign_up("vic@example.test").await;
     viewer.submit(&format!("/join/{token}"), &[]).await.location();
@@ -329,7 +289,15 @@ async fn a_viewer_reads_and_tries_and_changes_nothing() {
     for edit in [format!("{path}/edit"), format!("{server}/policies/new")] {
         assert_eq!(viewer.get(&edit).await.status, StatusCode::FORBIDDEN, "{edit}");
     }
-    let fields = [("csrf", csrf.as_str()), ("name", "Mine"), ("document", FIRST), ("version", "1"), ("press", "save"), ("current", "1"), ("confirm", "Sandbox")];
+    let fields = [
+        ("csrf", csrf.as_str()),
+        ("name", "Mine"),
+        ("document", FIRST),
+        ("version", "1"),
+        ("press", "save"),
+        ("current", "1"),
+        ("confirm", "Sandbox"),
+    ];
     for refused in ["/edit", "/delete", "/versions/1/restore"] {
         let page = viewer.post(&format!("{path}{refused}"), &fields).await;
         assert_eq!(page.status, StatusCode::FORBIDDEN, "{refused}");
@@ -350,7 +318,9 @@ async fn hostile_names_are_text_on_every_page() {
     let text = serde_json::to_string_pretty(&document).expect("JSON");
     let path = make(&mut browser, &server, MARKUP, &text).await;
     let second = text.replace("\"eq\"", "\"neq\"");
-    press(&mut browser, &path, &[("document", &second), ("note", MARKUP), ("press", "save")]).await.location();
+    press(&mut browser, &path, &[("document", &second), ("note", MARKUP), ("press", "save")])
+        .await
+        .location();
     let arguments = json!({"a": MARKUP}).to_string();
     let bad = format!("{{\"version\": \"1\", \"default\": \"{MARKUP}\", \"{MARKUP}\": 1}}");
     let pages = [
@@ -359,15 +329,34 @@ async fn hostile_names_are_text_on_every_page() {
         browser.get(&format!("{path}/edit")).await,
         browser.get(&format!("{path}/versions")).await,
         browser.get(&format!("{path}/versions/2")).await,
-        browser.submit(&format!("{path}/try"), &[("tool", MARKUP), ("arguments", &arguments), ("press", "call")]).await,
-        press(&mut browser, &path, &[("document", &bad), ("name", MARKUP), ("note", MARKUP), ("press", "save")]).await,
-        press(&mut browser, &path, &[("document", &text), ("version", "1"), ("press", "save")]).await,
-        press(&mut browser, &path, &[("rule_tool", MARKUP), ("rule_kind", "hide"), ("press", "add")]).await,
+        browser
+            .submit(
+                &format!("{path}/try"),
+                &[("tool", MARKUP), ("arguments", &arguments), ("press", "call")],
+            )
+            .await,
+        press(
+            &mut browser,
+            &path,
+            &[("document", &bad), ("name", MARKUP), ("note", MARKUP), ("press", "save")],
+        )
+        .await,
+        press(&mut browser, &path, &[("document", &text), ("version", "1"), ("press", "save")])
+            .await,
+        press(
+            &mut browser,
+            &path,
+            &[("rule_tool", MARKUP), ("rule_kind", "hide"), ("press", "add")],
+        )
+        .await,
         browser.submit_to(&path, &format!("{path}/delete"), &[("confirm", "\"><img src=x>")]).await,
     ];
     for (at, page) in pages.iter().enumerate() {
         assert!(!page.body.contains("<img"), "markup runs on page {at}");
-        assert!(page.body.contains("&#60;img") || page.body.contains("&lt;img"), "page {at} shows the name");
+        assert!(
+            page.body.contains("&#60;img") || page.body.contains("&lt;img"),
+            "page {at} shows the name"
+        );
         assert!(!page.body.contains(" style=") && !page.body.contains(" onclick="), "page {at}");
     }
 }

@@ -266,7 +266,7 @@ mod tests {
         let same = SaidChange::new(DOCUMENT, &DOCUMENT.replace("  ", " "), 10).to_string();
         assert!(same.contains("same rules"), "{same}");
         let cut = SaidChange::new("{}", DOCUMENT, 1).to_string();
-        assert!(cut.contains("and 4 more"), "{cut}");
+        assert!(cut.contains(&format!("and {} more", told(DOCUMENT).len() - 1)), "{cut}");
     }
 
     #[test]
