@@ -58,7 +58,12 @@ fn why(tool: &ToolView) -> Html {
         return ticks("Nothing in its definition says what it does");
     };
     let quote: String = reason.quote.chars().take(80).collect();
-    ticks(&format!("{} in `{}`: “{quote}”", reason.cue, reason.place))
+    let place = match reason.place.as_str() {
+        // The cue says as much.
+        "name" | "title" | "description" => String::new(),
+        place => format!(" in `{place}`"),
+    };
+    ticks(&format!("“{quote}”: {}{place}", reason.cue))
 }
 
 #[derive(Debug, Deserialize)]
