@@ -72,6 +72,7 @@ impl CallsQuery {
 
 /// Where the time went, in microseconds.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub(crate) struct Timing {
     total_us: i64,
     limits_us: i64,

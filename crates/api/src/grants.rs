@@ -113,6 +113,7 @@ struct NewGrant {
 /// What changes; what is left out stays, `null` takes away.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::option_option, reason = "absent, null and a value are three things")]
 struct EditGrant {
     label: Option<String>,
     #[serde(default, deserialize_with = "given")]

@@ -160,6 +160,7 @@ struct ShownAuth {
 
 /// A server.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "settings that are on or off")]
 pub(crate) struct ServerBody {
     #[schema(format = Uuid)]
     id: String,

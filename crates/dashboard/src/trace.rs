@@ -13,11 +13,17 @@ pub(crate) fn of_steps(steps: &[TraceStep]) -> Trace {
     Trace { rows: rows.collect() }
 }
 
-/// The steps that the log kept; odd ones are shown as they are.
-pub(crate) fn of_log(text: &str) -> Trace {
-    let steps = serde_json::from_str::<Value>(text).ok();
-    let rows = steps.as_ref().and_then(Value::as_array).into_iter().flatten().map(row);
-    Trace { rows: rows.collect() }
+/// The steps that the log kept; odd ones are shown as they are. The engine only asks for a charge:
+/// that the limit `used_up` refused it came to light afterwards.
+pub(crate) fn of_log(text: &str, used_up: Option<&str>) -> Trace {
+    let mut steps = serde_json::from_str::<Value>(text).unwrap_or_default();
+    for step in steps.as_array_mut().into_iter().flatten() {
+        let asked = self::text(step, "result") == "charges";
+        if asked && used_up == Some(self::text(step, "rule")) {
+            step["result"] = Value::from("used_up");
+        }
+    }
+    Trace { rows: steps.as_array().into_iter().flatten().map(row).collect() }
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -27,7 +33,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 fn row(step: &Value) -> TraceRow {
     let state = match text(step, "result") {
         "passed" | "charges" => TraceState::Passed,
-        "refused" | "parks" => TraceState::Stopped,
+        "refused" | "parks" | "used_up" => TraceState::Stopped,
         _ => TraceState::Skipped,
     };
     let mut said = format!("{}: {}", what(text(step, "step")), result(text(step, "result")));
@@ -62,6 +68,7 @@ fn result(word: &str) -> &str {
         "refused" => "refuses the call",
         "parks" => "parks the call for a person",
         "charges" => "is charged",
+        "used_up" => "is used up, which refuses the call",
         "noted" => "noted only",
         "cannot_tell" => "cannot be told from what the log keeps",
         other => other,
@@ -95,6 +102,7 @@ mod tests {
         let trace = of_log(
             r#"[{"step":"require","rule":"/tools/pay/require/0","result":"refused",
             "conditions":[{"path":"args.amount","op":"lte","wanted":"at most 100","result":"false","value":"<250>"}]}, 7, "x"]"#,
+            None,
         );
         assert_eq!(trace.rows.len(), 3);
         let first = &trace.rows[0];
@@ -103,6 +111,9 @@ mod tests {
             first.html.0,
             "A requirement: refuses the call. <code>args.amount</code> at most 100: false, found <code>&lt;250&gt;</code>"
         );
-        assert!(of_log("not json").rows.is_empty());
+        let limit = r#"[{"step":"limit","rule":"/tools/t/limits/0","result":"charges"}]"#;
+        assert_eq!(of_log(limit, None).rows[0].state, TraceState::Passed);
+        assert_eq!(of_log(limit, Some("/tools/t/limits/0")).rows[0].state, TraceState::Stopped);
+        assert!(of_log("not json", None).rows.is_empty());
     }
 }

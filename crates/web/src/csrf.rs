@@ -40,13 +40,12 @@ where
             let token = web.control.sign(LOGIN, login.to_string().as_bytes());
             return Ok(Self { token, set_cookie: None });
         }
-        let (mark, set_cookie) = match form_mark(&web, &parts.headers) {
-            Some(mark) => (mark, None),
-            None => {
-                let mark = Uuid::new_v4().simple().to_string();
-                let cookie = mark_cookie(&web, &mark).to_string();
-                (mark, Some(cookie))
-            }
+        let (mark, set_cookie) = if let Some(mark) = form_mark(&web, &parts.headers) {
+            (mark, None)
+        } else {
+            let mark = Uuid::new_v4().simple().to_string();
+            let cookie = mark_cookie(&web, &mark).to_string();
+            (mark, Some(cookie))
         };
         Ok(Self { token: web.control.sign(MARK, mark.as_bytes()), set_cookie })
     }

@@ -28,7 +28,7 @@ pub use form::{Form, FormFields};
 pub use headers::Csp;
 pub use json::{JsonBody, MaybeJson};
 pub use path::PathId;
-pub use problem::{Problem, method_not_allowed, not_found};
+pub use problem::{Parts as ProblemParts, Problem, method_not_allowed, not_found};
 pub use query::Queried;
 pub use request_id::RequestId;
 pub use session::{In, MaybeActor, SignedIn, login_redirect, safe_next};

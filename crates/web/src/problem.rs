@@ -1,15 +1,22 @@
 //! Errors as `application/problem+json` (RFC 9457), with a stable `code` and a JSON Pointer to the
 //! field. A page's router turns the [`Problem`] that the response carries into a page.
 
+use std::ops::{Deref, DerefMut};
+
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sluice_control::{ControlError, Fault};
 
-/// An answer that is an error.
+/// An answer that is an error; boxed, so that a `Result` with one stays small.
 #[derive(Debug, Clone, Serialize)]
-pub struct Problem {
+#[serde(transparent)]
+pub struct Problem(Box<Parts>);
+
+/// What a problem says.
+#[derive(Debug, Clone, Serialize)]
+pub struct Parts {
     #[serde(rename = "type")]
     kind: String,
     pub title: String,
@@ -34,11 +41,24 @@ fn as_number<S: serde::Serializer>(status: &StatusCode, to: S) -> Result<S::Ok, 
     to.serialize_u16(status.as_u16())
 }
 
+impl Deref for Problem {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl DerefMut for Problem {
+    fn deref_mut(&mut self) -> &mut Parts {
+        &mut self.0
+    }
+}
+
 impl Problem {
     /// A problem without a field.
     pub fn new(status: StatusCode, code: impl Into<String>, detail: impl Into<String>) -> Self {
         let code = code.into();
-        Self {
+        Self(Box::new(Parts {
             kind: format!("/docs/api#{code}"),
             title: status.canonical_reason().unwrap_or("Error").to_owned(),
             status,
@@ -48,7 +68,7 @@ impl Problem {
             errors: Vec::new(),
             retry_after_s: None,
             more: Map::new(),
-        }
+        }))
     }
 
     /// A field that cannot be accepted.

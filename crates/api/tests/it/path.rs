@@ -161,6 +161,6 @@ on_both! {
         admin.post(&format!("{path}/refresh"), &json!(null)).await.must(200);
         let seen = api.upstream.seen();
         let last = seen.last().expect("it was asked");
-        assert_eq!(last.headers.get("x-api-key").map(|value| value.as_bytes()), Some(&b"UP-1234"[..]));
+        assert_eq!(last.headers.get("x-api-key").map(http::HeaderValue::as_bytes), Some(&b"UP-1234"[..]));
     }
 }

@@ -51,6 +51,7 @@ fn word(status: ApprovalStatus) -> &'static str {
     }
 }
 
+#[expect(clippy::unused_self, reason = "the template calls it")]
 impl ApprovalsPage {
     fn word(&self, row: &ApprovalView) -> &'static str {
         word(row.status)

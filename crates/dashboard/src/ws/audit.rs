@@ -35,6 +35,7 @@ struct AuditPage {
     pager: Pager,
 }
 
+#[expect(clippy::unused_self, reason = "the template calls it")]
 impl AuditPage {
     fn shown(&self, value: &serde_json::Value) -> String {
         pretty(value)

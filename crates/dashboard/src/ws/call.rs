@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::Path;
 use http::StatusCode;
 use sluice_control::Viewer;
-use sluice_domain::{CallId, CallRecord};
+use sluice_domain::{CallId, CallRecord, Outcome};
 
 use super::logs::{Row, name_of};
 use crate::desk::{Answer, Desk, WsFrame, absent, refuse};
@@ -105,10 +105,12 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String
         let value = serde_json::from_str(text).map(|value: serde_json::Value| pretty(&value));
         Code::json("Arguments, as the log keeps them", &value.unwrap_or_else(|_| text.to_owned()))
     });
+    let used_up = (call.outcome == Outcome::Limited).then_some(call.rule.as_str());
+    let trace = call.trace.as_deref().map(|text| trace::of_log(text, used_up));
     let page = CallPage {
         frame: desk.frame("logs").await?,
         why: why(&call),
-        trace: call.trace.as_deref().map(trace::of_log).filter(|trace| !trace.rows.is_empty()),
+        trace: trace.filter(|trace| !trace.rows.is_empty()),
         arguments,
         timing: timing(&call),
         rule_link: version.map(|(policy, version)| {

@@ -35,9 +35,10 @@ struct MembersPage {
     me: UserId,
 }
 
+#[expect(clippy::unused_self, reason = "the template calls it")]
 impl MembersPage {
-    fn options(&self, chosen: &Role) -> Vec<(&'static str, &'static str, bool)> {
-        ROLES.iter().map(|(role, word)| (role.as_str(), *word, role == chosen)).collect()
+    fn options(&self, chosen: Role) -> Vec<(&'static str, &'static str, bool)> {
+        ROLES.iter().map(|(role, word)| (role.as_str(), *word, *role == chosen)).collect()
     }
 }
 
