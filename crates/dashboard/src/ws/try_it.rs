@@ -36,12 +36,16 @@ pub(crate) fn sample(schema: Option<&Value>) -> Value {
     let Some(schema) = schema else { return json!({}) };
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
-    let names = required.into_iter().flatten().filter_map(Value::as_str);
+    let mut names: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
+    if names.is_empty() {
+        // Nothing is required: the first property shows what the tool is about.
+        names.extend(properties.into_iter().flat_map(|all| all.keys()).next().map(String::as_str));
+    }
     let pair = |name: &str| {
         let property = properties.and_then(|all| all.get(name));
         (name.to_owned(), property.map_or(json!("example"), |property| value(name, property, 0)))
     };
-    Value::Object(names.map(pair).collect::<Map<_, _>>())
+    Value::Object(names.into_iter().map(pair).collect::<Map<_, _>>())
 }
 
 fn value(name: &str, schema: &Value, depth: u8) -> Value {
