@@ -40,7 +40,7 @@ fn content_type(name: &str) -> &'static str {
 
 /// `GET /static/{version}/{name}`. A page of the previous deployment may still ask with its version:
 /// it gets today's file, uncached.
-pub(crate) async fn get((version, name): (String, String)) -> Response {
+pub(crate) fn get((version, name): (String, String)) -> Response {
     let Some(file) = FILES.get_file(&name) else { return not_found_plain() };
     let cache =
         if version == *VERSION { "public, max-age=31536000, immutable" } else { "no-cache" };
@@ -49,12 +49,12 @@ pub(crate) async fn get((version, name): (String, String)) -> Response {
 
 /// The handler of [`get`].
 pub(crate) async fn handler(Path(parts): Path<(String, String)>) -> Response {
-    get(parts).await
+    get(parts)
 }
 
 /// `GET /favicon.ico`: browsers ask for it whatever the page says.
 pub(crate) async fn favicon() -> Response {
-    get((VERSION.clone(), "mark.svg".to_owned())).await
+    get((VERSION.clone(), "mark.svg".to_owned()))
 }
 
 /// Every template's text, for tests that look through them all.
@@ -79,11 +79,11 @@ mod tests {
     #[tokio::test]
     async fn a_file_is_immutable_under_todays_version_only() {
         for (version, cache) in [(VERSION.as_str(), "immutable"), ("000000000000", "no-cache")] {
-            let answer = get((version.to_owned(), "sluice.css".to_owned())).await;
+            let answer = get((version.to_owned(), "sluice.css".to_owned()));
             let header = answer.headers()[CACHE_CONTROL].to_str().expect("ASCII").to_owned();
             assert!(header.contains(cache), "{header}");
         }
-        assert_eq!(get((VERSION.clone(), "../Cargo.toml".to_owned())).await.status(), 404);
+        assert_eq!(get((VERSION.clone(), "../Cargo.toml".to_owned())).status(), 404);
     }
 
     #[test]

@@ -48,7 +48,9 @@ impl Faults {
             _ => return Err(Problem::from(error).into_response()),
         };
         let mut list = error.faults();
-        list.iter_mut().for_each(|fault| fault.detail = sentence(&fault.detail));
+        for fault in &mut list {
+            fault.detail = sentence(&fault.detail);
+        }
         let general = list.is_empty().then(|| match &error {
             ControlError::TooMany { retry_after_s: Some(wait), detail, .. } => {
                 format!("{} Try again in {wait} s.", sentence(detail))

@@ -1,6 +1,12 @@
 //! What templates may do to a value: only ways of showing it.
 
-#![expect(unreachable_pub, reason = "made by `filter_fn`")]
+#![expect(
+    unreachable_pub,
+    clippy::inline_always,
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "made by `filter_fn`"
+)]
 
 use askama::{Result, Values};
 use chrono::{DateTime, Utc};
@@ -77,14 +83,13 @@ pub(crate) fn chip(category: impl Plain<Category>, _: &dyn Values) -> Result<Htm
 pub(crate) fn sev(severity: impl Plain<Severity>, _: &dyn Values) -> Result<Html> {
     let severity = severity.plain();
     let word = severity.as_str();
-    let steps = Severity::ALL
-        .iter()
-        .enumerate()
-        .map(|(at, step)| {
-            let class = if *step <= severity { "on" } else { "off" };
-            format!("<rect class=\"{class}\" x=\"{}\" width=\"6\" height=\"10\" rx=\"1\"/>", at * 8)
-        })
-        .collect::<String>();
+    let mut steps = String::new();
+    for (at, step) in Severity::ALL.iter().enumerate() {
+        let (class, x) = (if *step <= severity { "on" } else { "off" }, at * 8);
+        let rect =
+            format!("<rect class=\"{class}\" x=\"{x}\" width=\"6\" height=\"10\" rx=\"1\"/>");
+        steps.push_str(&rect);
+    }
     let class = word.to_lowercase();
     Ok(Html(format!(
         "<span class=\"sev sev-{class}\"><svg viewBox=\"0 0 30 10\" aria-hidden=\"true\">{steps}</svg>{word}</span>"

@@ -84,9 +84,12 @@ fn compared(condition: &Value) -> String {
         text(condition, "result")
     );
     if let Some(value) = condition.get("value").and_then(Value::as_str) {
-        said.push_str(&format!(", found `{}`", value.replace('`', "'")));
+        said.push_str(", found `");
+        said.push_str(&value.replace('`', "'"));
+        said.push('`');
     } else if let Some(kind) = condition.get("found").map(|found| text(found, "type")) {
-        said.push_str(&format!(", found a value of type {kind}"));
+        said.push_str(", found a value of type ");
+        said.push_str(kind);
     } else {
         said.push_str(", nothing was there");
     }

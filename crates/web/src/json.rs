@@ -170,7 +170,7 @@ mod tests {
             assert_eq!(problem.status.as_u16(), status, "{body}: {problem:?}");
             if body != "[]" {
                 assert_eq!(problem.code, code, "{body}");
-                assert_eq!(problem.pointer.unwrap_or_default(), place, "{body}");
+                assert_eq!(problem.pointer.as_deref().unwrap_or_default(), place, "{body}");
             }
         }
     }

@@ -87,6 +87,7 @@ struct ListingPage {
     pager: Pager,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the template's loops borrow")]
 impl ListingPage {
     fn current_severity(&self, word: &Severity) -> bool {
         self.kind == Kind::Severity(*word)

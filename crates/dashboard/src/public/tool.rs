@@ -113,10 +113,7 @@ fn value(server: &CatalogueServer, tool: &CatalogueTool, base: &str) -> Value {
 }
 
 /// The tool of that name, also when the name itself ends in `.md`.
-fn find<'a>(
-    server: &'static CatalogueServer,
-    text: &'a str,
-) -> Option<(&'static CatalogueTool, Form)> {
+fn find(server: &'static CatalogueServer, text: &str) -> Option<(&'static CatalogueTool, Form)> {
     if let Some(tool) = server.tool(text) {
         return Some((tool, Form::Html));
     }

@@ -128,13 +128,13 @@ pub(crate) async fn edit(
     let policy = match input.policy.as_deref() {
         None => None,
         Some("") => Some(None),
-        Some(text) => match text.parse::<PolicyId>() {
-            Ok(policy) => Some(Some(policy)),
-            Err(_) => {
+        Some(text) => {
+            let Ok(policy) = text.parse::<PolicyId>() else {
                 let faults = Faults::one("/policy_id", "This server has no such policy.");
                 return page(desk, &id, input, faults).await;
-            }
-        },
+            };
+            Some(Some(policy))
+        }
     };
     // What only an admin may change is sent by an admin's form alone.
     let admin = desk.may(Role::Admin);

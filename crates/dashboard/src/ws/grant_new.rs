@@ -188,13 +188,13 @@ pub(crate) async fn create(
     let found = find(&desk, &id).await?;
     let policy = match input.policy.as_deref().unwrap_or_default() {
         "" => None,
-        text => match text.parse::<PolicyId>() {
-            Ok(id) => Some(id),
-            Err(_) => {
+        text => {
+            let Ok(policy) = text.parse::<PolicyId>() else {
                 let faults = Faults::one("/policy_id", "This server has no such policy.");
                 return show(desk, &id, input, faults).await;
-            }
-        },
+            };
+            Some(policy)
+        }
     };
     let form = GrantForm {
         label: input.label.clone(),

@@ -49,26 +49,28 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
     exact().or_else(|| local("%Y-%m-%dT%H:%M")).or_else(|| local("%Y-%m-%dT%H:%M:%S"))
 }
 
+/// A filter's value; one that cannot be read is noted.
+fn read<T>(
+    text: &str,
+    what: &str,
+    read: impl Fn(&str) -> Option<T>,
+    odd: &mut Vec<String>,
+) -> Option<T> {
+    if text.is_empty() {
+        return None;
+    }
+    let value = read(text);
+    if value.is_none() {
+        let text: String = text.chars().take(60).collect();
+        odd.push(format!("{what} `{text}`"));
+    }
+    value
+}
+
 impl Input {
     /// Reads the filters; what cannot be read is told, not ignored.
     fn filter(&self) -> (CallsOf, Vec<String>) {
         let mut odd = Vec::new();
-        fn read<T>(
-            text: &str,
-            what: &str,
-            read: impl Fn(&str) -> Option<T>,
-            odd: &mut Vec<String>,
-        ) -> Option<T> {
-            if text.is_empty() {
-                return None;
-            }
-            let value = read(text);
-            if value.is_none() {
-                let text: String = text.chars().take(60).collect();
-                odd.push(format!("{what} `{text}`"));
-            }
-            value
-        }
         let filter = CallsOf {
             server: read(&self.server, "the server", |text| text.parse().ok(), &mut odd),
             grant: read(&self.grant, "the grant", |text| text.parse().ok(), &mut odd),

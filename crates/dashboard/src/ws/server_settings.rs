@@ -53,6 +53,7 @@ pub(crate) struct Input {
     tool: String,
 }
 
+#[expect(clippy::too_many_lines, reason = "a table: one row a setting")]
 fn selects(settings: &ServerSettings, typed: Option<&FormFields>) -> Vec<Select> {
     let value = |name: &str, stored: &'static str| {
         typed
@@ -296,13 +297,13 @@ pub(crate) async fn save(
     }
     match desk.control.refresh(&desk.who, server).await {
         Ok(_) => {
-            let tools = desk.control.tools(desk.viewer(), server).await.map_err(refuse)?;
-            let names: Vec<String> = tools.into_iter().map(|tool| tool.name).collect();
-            let path = desk.path(&format!("/servers/{server}"));
+            let read = desk.control.tools(desk.viewer(), server).await.map_err(refuse)?;
+            let listed: Vec<String> = read.into_iter().map(|one| one.name).collect();
+            let back = desk.path(&format!("/servers/{server}"));
             Ok(after_read(
-                &path,
+                &back,
                 &tool,
-                &names,
+                &listed,
                 "Saved. The server answers and its tools were read.",
             ))
         }

@@ -104,7 +104,7 @@ async fn stored_credentials_are_never_shown_and_stay_when_the_field_is_left_empt
         last.headers.get("x-key").is_some_and(|header| header == value)
     };
     assert!(sent("UP-1234"), "the stored value is still sent");
-    let (mut viewer, _) = (world.browser(), ());
+    let mut viewer = world.browser();
     viewer.sign_up("eve@example.test").await;
     assert_eq!(viewer.get(&settings).await.status, StatusCode::NOT_FOUND);
 }
