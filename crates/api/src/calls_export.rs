@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 use http::header;
-use sluice_control::{CallsOf, Control, ControlError, Page, Viewer};
+use sluice_control::{CallsOf, Control, ControlError, Fault, Page, Viewer};
 use sluice_domain::CallId;
 use sluice_web::{As, Problem, Queried};
 use utoipa_axum::router::OpenApiRouter;
@@ -36,6 +36,7 @@ async fn csv(
     As(viewer): As<Viewer>,
     Queried(query): Queried<CallsQuery>,
 ) -> Result<Response, Problem> {
+    unpaged(&query)?;
     let rows = rows(control, viewer, query.filter(), csv_row);
     let head = stream::iter([Ok(Bytes::from_static(HEAD.as_bytes()))]);
     let body = Body::from_stream(futures_util::StreamExt::chain(head, rows));
@@ -53,11 +54,24 @@ async fn ndjson(
     As(viewer): As<Viewer>,
     Queried(query): Queried<CallsQuery>,
 ) -> Result<Response, Problem> {
+    unpaged(&query)?;
     let rows = rows(control, viewer, query.filter(), |call, text| {
         text.push_str(&serde_json::to_string(call).unwrap_or_default());
         text.push('\n');
     });
     Ok(file("application/x-ndjson", "calls.ndjson", Body::from_stream(rows)))
+}
+
+/// An export has every row that fits: a page of it is not accepted and then ignored.
+fn unpaged(query: &CallsQuery) -> Result<(), Problem> {
+    let name = match (query.limit, &query.cursor) {
+        (Some(_), _) => "limit",
+        (None, Some(_)) => "cursor",
+        (None, None) => return Ok(()),
+    };
+    let detail =
+        format!("an export has no pages; leave `{name}` out, or narrow it with `from` and `to`");
+    Err(Problem::invalid(Fault::new(format!("/{name}"), "unknown_field", detail)))
 }
 
 fn file(kind: &'static str, name: &'static str, body: Body) -> Response {

@@ -210,9 +210,12 @@ async fn edit(
     State(control): State<Control>,
     As(manager): As<PolicyManager>,
     PathId(id): PathId<GrantId>,
-    expected: IfMatch,
-    JsonBody(edit): JsonBody<EditGrant>,
+    expected: Result<IfMatch, Problem>,
+    body: Result<JsonBody<EditGrant>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
+    // What is not there is 404, whatever else is wrong with the request.
+    control.grant(&manager, id).await?;
+    let (expected, JsonBody(edit)) = (expected?, body?);
     let EditGrant { label, policy_id, expires_at, observe, networks } = edit;
     let patch = GrantPatch { label, policy: policy_id, expires_at, observe, networks };
     match control.edit_grant(&manager, id, expected.version(), patch).await {

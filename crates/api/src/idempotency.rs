@@ -6,7 +6,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use sluice_control::{Fault, Repeat};
+use sluice_control::{Fault, Proof, Repeat};
 use sluice_web::{Bearer, Problem};
 
 use crate::ApiState;
@@ -53,7 +53,12 @@ async fn once(
     let body = whole(body, MAX_BODY_BYTES).await?;
     let target = parts.uri.to_string();
     let control = &state.web.control;
-    let what = [target.as_bytes(), &body];
+    // With another role it is another request: an answer is not shown to whom it would be refused now.
+    let role = match &actor.proof {
+        Proof::ApiToken { role, .. } => role.as_str(),
+        Proof::Login(_) => "",
+    };
+    let what = [target.as_bytes(), role.as_bytes(), &body];
     if let Repeat::Answered { status, body } =
         control.idempotency_begin(&actor, None, key, &what).await?
     {

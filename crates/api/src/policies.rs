@@ -12,7 +12,7 @@ use sluice_control::{
 };
 use sluice_domain::{PolicyId, ServerId};
 use sluice_policy::Problem as DocumentProblem;
-use sluice_web::{As, IfMatch, JsonBody, PathId, Problem, Queried, etag};
+use sluice_web::{As, IfMatch, JsonBody, MaybeIfMatch, PathId, Problem, Queried, etag};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -238,9 +238,12 @@ async fn save(
     State(control): State<Control>,
     As(manager): As<PolicyManager>,
     PathId(id): PathId<PolicyId>,
-    expected: IfMatch,
-    JsonBody(save): JsonBody<SavePolicy>,
+    expected: Result<IfMatch, Problem>,
+    body: Result<JsonBody<SavePolicy>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
+    // What is not there is 404, whatever else is wrong with the request.
+    control.policy(&manager, id).await?;
+    let (expected, JsonBody(save)) = (expected?, body?);
     let document = save.document.get().to_owned();
     let form = PolicyForm { name: save.name, document, note: save.note };
     match control.save_policy(&manager, id, expected.version(), form).await {
@@ -259,9 +262,12 @@ async fn remove(
     State(control): State<Control>,
     As(manager): As<PolicyManager>,
     PathId(id): PathId<PolicyId>,
+    MaybeIfMatch(expected): MaybeIfMatch,
 ) -> Result<StatusCode, Problem> {
-    control.delete_policy(&manager, id, None).await?;
-    Ok(StatusCode::NO_CONTENT)
+    match control.delete_policy(&manager, id, expected).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(error) => Err(with_current(&control, &manager, id, error).await),
+    }
 }
 
 /// The versions, newest first.
@@ -297,7 +303,11 @@ async fn roll_back(
     State(control): State<Control>,
     As(manager): As<PolicyManager>,
     PathId(id): PathId<PolicyId>,
+    MaybeIfMatch(expected): MaybeIfMatch,
     JsonBody(to): JsonBody<RollBack>,
 ) -> Result<impl IntoResponse, Problem> {
-    tagged(control.roll_back(&manager, id, None, to.version).await?)
+    match control.roll_back(&manager, id, expected, to.version).await {
+        Ok(saved) => tagged(saved),
+        Err(error) => Err(with_current(&control, &manager, id, error).await),
+    }
 }

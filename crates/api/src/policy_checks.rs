@@ -6,9 +6,14 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sluice_control::{CallsOf, Control, Trial, TrialCall, Trials, TrialsOf, Viewer};
+use sluice_control::{
+    CallsOf, Control, ControlError, Fault, Trial, TrialCall, Trials, TrialsOf, Viewer,
+};
 use sluice_domain::{GrantId, PolicyId, ServerId};
-use sluice_policy::{Checked, Problem as DocumentProblem};
+use sluice_policy::{
+    Case, CaseResult, CasesFile, CasesReport, Checked, Problem as DocumentProblem, compile,
+    run_tests,
+};
 use sluice_web::{As, JsonBody, MaybeJson, PathId, Problem};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -23,6 +28,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(check_new))
         .routes(routes!(simulate))
         .routes(routes!(simulate_new))
+        .routes(routes!(test))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -250,9 +256,82 @@ async fn simulate_new(
     JsonBody(mut body): JsonBody<Simulate>,
 ) -> Result<Json<SimulatedBody>, Problem> {
     let Some(document) = body.document.take() else {
-        let fault = sluice_control::Fault::new("/document", "missing_field", "give a document");
+        let fault = Fault::new("/document", "missing_field", "give a document");
         return Err(Problem::invalid(fault));
     };
     let trials = control.simulate(&viewer, server, document.get(), body.of()).await?;
     Ok(Json(trials.into()))
+}
+
+/// Policy tests: calls, and what is expected of each.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Tests {
+    /// Left out: the stored document.
+    #[schema(value_type = Option<Object>)]
+    document: Option<Box<RawValue>>,
+    /// The time of calls that name none (RFC 3339); now when left out.
+    now: Option<String>,
+    /// As in a file of `sluice policy test`; at most 1,000.
+    #[schema(value_type = Vec<Object>)]
+    cases: Vec<Case>,
+}
+
+/// How one test came out.
+#[derive(Debug, Serialize, ToSchema)]
+struct TestedCase {
+    name: String,
+    passed: bool,
+    /// What was found instead.
+    differences: Vec<String>,
+}
+
+/// How the tests came out.
+#[derive(Debug, Serialize, ToSchema)]
+struct TestedBody {
+    passed: usize,
+    failed: usize,
+    results: Vec<TestedCase>,
+}
+
+impl From<CasesReport> for TestedBody {
+    fn from(report: CasesReport) -> Self {
+        let case = |result: CaseResult| TestedCase {
+            name: result.name,
+            passed: result.passed,
+            differences: result.differences,
+        };
+        let results = report.results.into_iter().map(case).collect();
+        Self { passed: report.passed, failed: report.failed, results }
+    }
+}
+
+/// Runs policy tests: calls with the outcome that is expected of each. Counters count as empty.
+#[utoipa::path(
+    post, path = "/workspaces/{ws}/policies/{id}/test", tag = "Policies",
+    params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Tests,
+    responses((status = 200, body = TestedBody), Refusals),
+)]
+async fn test(
+    State(control): State<Control>,
+    As(viewer): As<Viewer>,
+    PathId(id): PathId<PolicyId>,
+    JsonBody(body): JsonBody<Tests>,
+) -> Result<Json<TestedBody>, Problem> {
+    let policy = control.policy(&viewer, id).await?;
+    let most = usize::try_from(sluice_control::MAX_TRIALS).unwrap_or(usize::MAX);
+    if body.cases.len() > most {
+        let detail = format!("at most {most} tests run at once");
+        return Err(Problem::invalid(Fault::new("/cases", "too_many", detail)));
+    }
+    let text = body.document.as_ref().map_or(policy.document.as_str(), |document| document.get());
+    let compiled = compile(text).map_err(|problems| {
+        let fault = |problem: &DocumentProblem| {
+            let place = format!("/document{}", problem.pointer);
+            Fault::new(place, problem.code, problem.message.clone())
+        };
+        Problem::from(ControlError::Invalid(problems.iter().map(fault).collect()))
+    })?;
+    let file = CasesFile { policy: None, now: body.now, cases: body.cases };
+    Ok(Json(run_tests(&compiled, &file, control.now()).into()))
 }

@@ -14,7 +14,7 @@ use sluice_control::{
 use sluice_domain::{
     Access, Methods, OnDrift, ServerId, Transport, UnknownTools, ValidateArguments,
 };
-use sluice_web::{As, IfMatch, JsonBody, PathId, Problem, Queried, etag};
+use sluice_web::{As, IfMatch, JsonBody, MaybeIfMatch, PathId, Problem, Queried, etag};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -296,9 +296,12 @@ async fn edit(
     State(control): State<Control>,
     As(admin): As<Admin>,
     PathId(id): PathId<ServerId>,
-    expected: IfMatch,
-    JsonBody(patch): JsonBody<EditServer>,
+    expected: Result<IfMatch, Problem>,
+    body: Result<JsonBody<EditServer>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
+    // What is not there is 404, whatever else is wrong with the request.
+    control.server(&admin, id).await?;
+    let (expected, JsonBody(patch)) = (expected?, body?);
     let settings = patch.settings();
     let EditServer { name, upstream_url, auth, .. } = patch;
     let patch = ServerPatch { name, upstream_url, auth: auth.map(Into::into), settings };
@@ -336,9 +339,12 @@ async fn remove(
     State(control): State<Control>,
     As(admin): As<Admin>,
     PathId(id): PathId<ServerId>,
+    MaybeIfMatch(expected): MaybeIfMatch,
 ) -> Result<StatusCode, Problem> {
-    control.delete_server(&admin, id, None).await?;
-    Ok(StatusCode::NO_CONTENT)
+    match control.delete_server(&admin, id, expected).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(error) => Err(with_current(&control, &admin, id, error).await),
+    }
 }
 
 /// What a read of the tools changed, by name.

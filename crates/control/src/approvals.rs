@@ -8,7 +8,7 @@ use sluice_domain::{
 };
 use sluice_limits::Demand;
 use sluice_store::approvals::{self, Approval, ApprovalFilter, Decision, Verdict};
-use sluice_store::{grants, users};
+use sluice_store::{Conn, grants, users};
 use sluice_vault::Place;
 
 use crate::audit::{self, Event};
@@ -95,9 +95,18 @@ impl Control {
         let mut tx = self.read().await?;
         let conn = &mut tx.conn();
         let found = approvals::list(conn, viewer.workspace, filter, after, limit).await?;
+        let mut own = Vec::new();
+        for approval in &found {
+            if is_own(conn, viewer, approval).await? {
+                own.push(approval.id);
+            }
+        }
         tx.commit().await?;
-        let mut page =
-            page.cut(found, |a| a.id).map(|approval| self.approval_view(viewer, approval, now));
+        let view = |approval: Approval| {
+            let own = own.contains(&approval.id);
+            self.approval_view(viewer, approval, own, now)
+        };
+        let mut page = page.cut(found, |a| a.id).map(view);
         // One whose time is over is no longer pending, even before the next sweep says so.
         page.items.retain(|approval| filter.status.is_none_or(|status| status == approval.status));
         Ok(page)
@@ -120,9 +129,10 @@ impl Control {
     ) -> Result<ApprovalView, ControlError> {
         let mut tx = self.read().await?;
         let found = approvals::find(&mut tx.conn(), viewer.workspace, id).await?;
-        tx.commit().await?;
         let approval = found.ok_or(ControlError::NotFound("approval"))?;
-        Ok(self.approval_view(viewer, approval, self.now()))
+        let own = is_own(&mut tx.conn(), viewer, &approval).await?;
+        tx.commit().await?;
+        Ok(self.approval_view(viewer, approval, own, self.now()))
     }
 
     /// Who said what of it, oldest first.
@@ -152,13 +162,14 @@ impl Control {
         &self,
         viewer: &Viewer,
         approval: Approval,
+        own: bool,
         now: DateTime<Utc>,
     ) -> ApprovalView {
         let over = approval.status == ApprovalStatus::Pending && approval.expires_at <= now;
         let status = if over { ApprovalStatus::Expired } else { approval.status };
         let open = status == ApprovalStatus::Pending && !viewer.suspended;
         ApprovalView {
-            may_decide: open && is_approver(viewer, &approval.approvers),
+            may_decide: open && !own && is_approver(viewer, &approval.approvers),
             arguments: self.shown_arguments(viewer, &approval),
             id: approval.id,
             status,
@@ -248,7 +259,7 @@ impl Control {
         if approval.status == ApprovalStatus::Denied {
             self.give_back(workspace, approval.reservation, approval.demands.as_deref()).await;
         }
-        Ok(Decided { approval: self.approval_view(manager, approval, now), missing })
+        Ok(Decided { approval: self.approval_view(manager, approval, false, now), missing })
     }
 
     /// Gives back what a parked call was charged. A refund that is late is made up by the counters.
@@ -296,6 +307,19 @@ fn is_approver(viewer: &Viewer, approvers: &[String]) -> bool {
     };
     viewer.role.at_least(Role::PolicyManager)
         && (approvers.is_empty() || approvers.iter().any(named))
+}
+
+/// Whether the viewer made the grant, and the policy wants somebody else to decide.
+async fn is_own(
+    conn: &mut Conn<'_>,
+    viewer: &Viewer,
+    approval: &Approval,
+) -> Result<bool, ControlError> {
+    if approval.self_allowed {
+        return Ok(false);
+    }
+    let grant = grants::find(conn, viewer.workspace, approval.grant_id).await?;
+    Ok(grant.and_then(|grant| grant.created_by) == Some(viewer.actor.user))
 }
 
 fn may_decide(

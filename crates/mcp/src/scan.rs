@@ -13,6 +13,9 @@ use crate::{fold, text};
 /// Deepest nesting that a request may have; the message itself is depth 1.
 pub const MAX_DEPTH: usize = 64;
 
+/// What `serde_json` gives a meaning of its own; no honest client writes it.
+const PRIVATE: &str = "$serde_json::private::";
+
 /// Objects of up to this many members are compared without hashing.
 const FEW: usize = 16;
 
@@ -269,6 +272,10 @@ impl<'a> Scanner<'a> {
         };
         if twice {
             self.fault("a member name occurs twice in one object");
+        }
+        // JSON readers in Rust take objects with such a member for a number or a raw text.
+        if key.starts_with(PRIVATE) {
+            self.fault("a member name begins with `$serde_json::private::`");
         }
         if fold::impersonates(key, place.reserved()) {
             self.fault("a member name differs from a reserved one only by letter case");

@@ -44,7 +44,7 @@ fn key(exchange: &Exchange<'_>, tool: &ToolCall<'_>) -> Option<ApprovalKey> {
         server: route.record.server.id,
         grant: route.record.grant.id,
         tool: tool.name.clone().into_owned(),
-        arguments_digest: canonical::digest(tool.arguments),
+        arguments_digest: canonical::call_digest(tool.arguments, exchange.envelope.params),
         policy: policy.id,
         policy_version: policy.version,
         rules_digest: route.rules_digest(&tool.name),

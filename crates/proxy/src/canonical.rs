@@ -14,6 +14,25 @@ pub(crate) fn digest(arguments: &str) -> [u8; 32] {
     Sha256::digest(canonical.as_deref().unwrap_or(arguments).as_bytes()).into()
 }
 
+/// The digest of a call: its arguments and every other parameter that the tool is given. `_meta`, which
+/// changes with each request, is left out.
+pub(crate) fn call_digest(arguments: &str, params: Option<&str>) -> [u8; 32] {
+    let others = params.and_then(|params| serde_json::from_str::<Value>(params).ok());
+    let Some(Value::Object(mut others)) = others else { return digest(arguments) };
+    for own in ["name", "arguments", "_meta"] {
+        others.remove(own);
+    }
+    if others.is_empty() {
+        return digest(arguments);
+    }
+    let mut out = String::new();
+    write(&Value::Object(others), &mut out);
+    let mut hash = Sha256::new();
+    hash.update(digest(arguments));
+    hash.update(out.as_bytes());
+    hash.finalize().into()
+}
+
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
@@ -47,6 +66,18 @@ fn write(value: &Value, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_else_the_tool_is_given_is_part_of_the_call() {
+        let of = |params: &str| call_digest("{}", Some(params));
+        let plain = of(r#"{"name":"t","arguments":{}}"#);
+        assert_eq!(plain, digest("{}"));
+        assert_eq!(plain, of(r#"{"arguments":{},"name":"t","_meta":{"progressToken":7}}"#));
+        let given = of(r#"{"name":"t","requestState":"z","inputResponses":{"a":1}}"#);
+        assert_ne!(plain, given);
+        assert_ne!(given, of(r#"{"name":"t","requestState":"z","inputResponses":{"a":2}}"#));
+        assert_ne!(plain, of(r#"{"name":"t","task":{}}"#));
+    }
 
     #[test]
     fn only_order_and_space_are_ignored() {

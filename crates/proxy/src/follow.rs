@@ -115,13 +115,20 @@ fn input_key(envelope: &Envelope<'_>, state: Option<&str>) -> Option<String> {
     Some(format!("{:x?}", hash.finalize()))
 }
 
-/// Whether a task may be this grant's: one that is known to be another's may not.
-pub(crate) async fn may_use_task(inner: &Inner, entry: &Entry, task: &str) -> bool {
+/// Whether a task may be this grant's: one that is known to be another's may not, nor one of unknown
+/// owner outside a session.
+pub(crate) async fn may_use_task(
+    inner: &Inner,
+    entry: &Entry,
+    task: &str,
+    in_session: bool,
+) -> bool {
     let record = &entry.route.record;
     let owner = task_name(record.server.id, task);
     match inner.bindings.get(&owner, "grant", TASK_FOR).await {
         Ok(Some(grant)) => grant == record.grant.id.to_string().as_bytes(),
-        Ok(None) => true,
+        // Whose it is was not seen; a session of the upstream keeps its tasks apart by itself.
+        Ok(None) => in_session,
         Err(_) => false,
     }
 }

@@ -20,7 +20,6 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 pub(crate) const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 const UP: &[&str] = &[
-    "content-type",
     "accept",
     "mcp-protocol-version",
     "last-event-id",
@@ -86,6 +85,10 @@ pub(crate) fn up(headers: &HeaderMap, era: Era, session: Option<&HeaderValue>) -
     if let Some(session) = session {
         out.insert(SESSION, session.clone());
     }
+    // Never the client's words: a charset would make the upstream read other text than was checked.
+    if headers.contains_key(header::CONTENT_TYPE) {
+        out.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
     out.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     out
 }
@@ -112,6 +115,22 @@ pub(crate) fn is_identity(headers: &HeaderMap) -> bool {
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+/// Whether a request says, once, that its body is JSON in UTF-8 (RFC 8259 section 8.1).
+pub(crate) fn is_utf8_json(headers: &HeaderMap) -> bool {
+    let Ok(Some(value)) = single(headers, &header::CONTENT_TYPE) else { return false };
+    let mut parts = value.split(';').map(str::trim);
+    let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let utf8 = |charset: &str| {
+        let charset = charset.trim().trim_matches('"');
+        charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("utf8")
+    };
+    json && parts.all(|part| match part.split_once('=') {
+        Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => utf8(charset),
+        // A parameter whose name is spelt oddly may still be a charset to somebody.
+        _ => !part.to_ascii_lowercase().contains("charset"),
+    })
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
@@ -234,6 +253,33 @@ mod tests {
         assert!(routing(&map(&[("mcp-method", "a"), ("mcp-method", "a")])).is_err());
         assert!(routing(&map(&[("mcp-session-id", "a"), ("mcp-session-id", "b")])).is_err());
         assert_eq!(routing(&map(&[("mcp-name", "a")])).map(|r| r.name), Ok(Some("a")));
+    }
+
+    #[test]
+    fn a_body_is_json_in_utf_8_once_and_goes_up_as_that() {
+        for fine in [
+            "application/json",
+            "Application/JSON; charset=UTF-8",
+            "application/json;charset=\"utf-8\"",
+            "application/json; profile=x",
+        ] {
+            assert!(is_utf8_json(&map(&[("content-type", fine)])), "{fine}");
+        }
+        for odd in [
+            "application/json; charset=utf-7",
+            "application/json; charset=\"utf-7\"",
+            "application/json; charset=utf-8; charset=utf-7",
+            "application/json; x-charset =utf-16",
+            "application/json; charset*=utf-7''x",
+            "application/json; charset=latin1",
+            "text/plain",
+        ] {
+            assert!(!is_utf8_json(&map(&[("content-type", odd)])), "{odd}");
+        }
+        let two = [("content-type", "application/json"), ("content-type", "application/json")];
+        assert!(!is_utf8_json(&map(&two)));
+        let sent = map(&[("content-type", "application/json; charset=\"UTF-8\"; a=b")]);
+        assert_eq!(up(&sent, Era::Modern, None)[header::CONTENT_TYPE], "application/json");
     }
 
     #[test]

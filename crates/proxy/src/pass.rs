@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sluice_domain::{Code, OnUnavailable, Outcome};
-use sluice_mcp::{Kind, Message, MessageKind, Peek, member_text};
+use sluice_mcp::{Kind, MessageKind, Peek, RawId, member_text};
 
 use crate::carry::Cargo;
 use crate::decide::{self, Booking};
@@ -266,7 +266,7 @@ async fn whole(
         Ok(Collected::Part(..)) => return exchange.fail(Failure::TooLarge),
         Err(failure) => return exchange.fail(failure),
     };
-    if !status.is_client_error() && !is_answer(&pieces) {
+    if !status.is_client_error() && !is_answer(&pieces, exchange.raw_id()) {
         return exchange.fail(Failure::NotMcp);
     }
     let Ok(body) = filtered(&exchange, pieces, length) else {
@@ -287,13 +287,16 @@ async fn whole(
     out
 }
 
-fn is_answer(pieces: &VecDeque<Bytes>) -> bool {
+/// Whether this answers the request: its result or error, or an error of a server that could not read
+/// the id.
+fn is_answer(pieces: &VecDeque<Bytes>, id: Option<&str>) -> bool {
     let mut peek = Peek::default();
     for piece in pieces {
         peek.feed(piece);
     }
-    let kind = peek.finish().map(|message: Message| message.kind);
-    matches!(kind, Some(MessageKind::Result | MessageKind::Error))
+    let Some(message) = peek.finish() else { return false };
+    let unnamed = message.kind == MessageKind::Error && message.id.is_none();
+    unnamed || id.and_then(RawId::parse).is_some_and(|id| message.answers(id))
 }
 
 fn filtered(

@@ -105,8 +105,8 @@ impl Incoming<'_> {
             discard(body).await;
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        if headers::media_type(self.headers).as_deref() != Some("application/json") {
-            let message = "the Content-Type must be application/json";
+        if !headers::is_utf8_json(self.headers) {
+            let message = "the Content-Type must be application/json, in UTF-8";
             discard(body).await;
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
@@ -305,7 +305,10 @@ impl Incoming<'_> {
             return None;
         }
         let fine = match &envelope.subject {
-            Some(task) => follow::may_use_task(self.inner, &exchange.entry, task).await,
+            Some(task) => {
+                let in_session = exchange.session.is_some();
+                follow::may_use_task(self.inner, &exchange.entry, task, in_session).await
+            }
             None => exchange.session.is_some(),
         };
         let message = "Task not found";

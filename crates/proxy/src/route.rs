@@ -35,7 +35,7 @@ pub(crate) struct Route {
     pub(crate) target: Option<Target>,
     networks: Vec<Option<IpNet>>,
     index: HashMap<String, usize>,
-    schemas: Vec<OnceLock<Option<Box<Validator>>>>,
+    schemas: Vec<OnceLock<Pinned>>,
     weight: u32,
 }
 
@@ -138,10 +138,17 @@ impl Route {
     /// Why `arguments` do not fit the tool's reviewed input schema, in words that repeat no value.
     pub(crate) fn schema_problem(&self, name: &str, arguments: &str) -> Option<String> {
         let at = *self.index.get(name)?;
-        let validator = self.schemas[at]
-            .get_or_init(|| validator(self.record.tools[at].input_schema.as_deref()?))
-            .as_ref()?;
-        let instance: serde_json::Value = serde_json::from_str(arguments).ok()?;
+        let pinned = self.record.tools[at].input_schema.as_deref();
+        let validator = match self.schemas[at].get_or_init(|| validator(pinned)) {
+            Pinned::Nothing => return None,
+            Pinned::Unusable => {
+                return Some("the tool's input schema cannot be used to check them".to_owned());
+            }
+            Pinned::Ready(validator) => validator,
+        };
+        let Ok(instance) = serde_json::from_str::<serde_json::Value>(arguments) else {
+            return Some("the arguments cannot be read".to_owned());
+        };
         let error = validator.validate(&instance).err()?;
         let place = error.instance_path().to_string();
         let place =
@@ -150,16 +157,29 @@ impl Route {
     }
 }
 
-fn validator(schema: &str) -> Option<Box<Validator>> {
+/// A tool's pinned input schema, ready to check with.
+#[derive(Debug)]
+enum Pinned {
+    /// The tool has none: anything fits.
+    Nothing,
+    /// Too large, not a schema, or refers elsewhere: nothing is known to fit.
+    Unusable,
+    Ready(Box<Validator>),
+}
+
+fn validator(schema: Option<&str>) -> Pinned {
+    let Some(schema) = schema else { return Pinned::Nothing };
     if schema.len() > MAX_SCHEMA {
-        return None;
+        return Pinned::Unusable;
     }
-    let schema: serde_json::Value = serde_json::from_str(schema).ok()?;
+    let Ok(schema) = serde_json::from_str::<serde_json::Value>(schema) else {
+        return Pinned::Unusable;
+    };
     let built = jsonschema::options()
         .with_retriever(Offline)
         .with_pattern_options(jsonschema::PatternOptions::regex())
         .build(&schema);
-    built.ok().map(Box::new)
+    built.map_or(Pinned::Unusable, |validator| Pinned::Ready(Box::new(validator)))
 }
 
 /// References to other documents are never fetched.

@@ -23,6 +23,9 @@ use crate::session::Session;
 use crate::state::{Inner, ProxyState};
 use crate::watch::Watch;
 
+/// The first version without sessions and streams of their own.
+const FIRST_STATELESS: &str = "2026-07-28";
+
 /// What a session's stream is told when the grant's list of tools changes.
 const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
@@ -46,6 +49,17 @@ async fn open(inner: &Arc<Inner>, server: &str, request: Request) -> Result<Open
         let message = "a routing header occurs more than once or is not text";
         form.plain_error(StatusCode::BAD_REQUEST, codes::HEADER_MISMATCH, message)
     })?;
+    // The stateless era has one method, POST.
+    if routing
+        .version
+        .is_some_and(|version| version.len() == FIRST_STATELESS.len() && version >= FIRST_STATELESS)
+    {
+        let message = "this protocol version uses POST alone";
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        let mut response = form.plain_error(status, codes::INVALID_REQUEST, message);
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+        return Err(response);
+    }
     let session = match routing.session {
         Some(named) => Some(find_session(inner, form, &admitted, named, None).await?),
         None => None,

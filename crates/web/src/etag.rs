@@ -63,6 +63,21 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
+/// What a step expects to find, where the client says so: a version that is sent is never ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaybeIfMatch(pub Option<i64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for MaybeIfMatch {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if !parts.headers.contains_key(header::IF_MATCH) {
+            return Ok(Self(None));
+        }
+        Ok(Self(IfMatch::from_request_parts(parts, state).await?.version()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,11 +39,14 @@ fn named(request: &Request) -> Option<String> {
     if hosts.next().is_some() {
         return None;
     }
-    let text = match (request.uri().authority(), first) {
-        // HTTP/2 names the host in the request line.
+    let named = first.map(|value| value.to_str()).transpose().ok()?;
+    let text = match (request.uri().authority(), named) {
+        // HTTP/2 and absolute targets name the host in the request line, which then counts
+        // (RFC 9112 section 3.2.2); a header that says otherwise is a trick.
         (Some(authority), None) => authority.as_str(),
-        (_, Some(value)) => value.to_str().ok()?,
-        (None, None) => return None,
+        (Some(authority), Some(host)) if authority.as_str().eq_ignore_ascii_case(host) => host,
+        (None, Some(host)) => host,
+        (Some(_), Some(_)) | (None, None) => return None,
     };
     let authority: http::uri::Authority = text.parse().ok()?;
     if authority.as_str().contains('@') {

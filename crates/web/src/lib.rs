@@ -23,7 +23,7 @@ pub use bearer::{As, Bearer};
 pub use cookies::{end_session, start_session};
 pub use csrf::{CSRF_FIELD, Csrf};
 pub use cursor::{Cursor, CursorError};
-pub use etag::{IfMatch, etag};
+pub use etag::{IfMatch, MaybeIfMatch, etag};
 pub use form::{Form, FormFields};
 pub use headers::Csp;
 pub use json::{JsonBody, MaybeJson};

@@ -115,6 +115,26 @@ on_both! {
         assert_eq!(tried["items"][1]["code"], "default_deny");
     }
 
+    async fn policy_tests_run_over_rest(api: Api) {
+        let admin = api.admin().await;
+        let id = admin.connect("sandbox").await;
+        let document = json!({"version": "1", "default": "deny", "tools": {"read_file": {}}});
+        let body = json!({"name": "p", "document": document});
+        let made = admin.post(&format!("/servers/{id}/policies"), &body).await.must(201).json();
+        let path = format!("/policies/{}/test", made["id"].as_str().expect("an id"));
+        let cases = json!([
+            {"name": "reads", "tool": "read_file", "arguments": {}, "expect": "allow"},
+            {"name": "wrong", "tool": "delete_file", "expect": {"outcome": "deny", "code": "no_policy"}},
+        ]);
+        let report = admin.post(&path, &json!({"cases": cases})).await.must(200).json();
+        assert_eq!((&report["passed"], &report["failed"]), (&json!(1), &json!(1)), "{report:#}");
+        assert_eq!(report["results"][1]["name"], "wrong");
+        let other = json!({"cases": cases, "document": {"version": "1", "default": "deny"}});
+        let report = admin.post(&path, &other).await.must(200).json();
+        assert_eq!(report["failed"], 2);
+        admin.post(&path, &json!({"cases": [{"tool": 1}]})).await.must(422);
+    }
+
     async fn a_refresh_says_what_changed_or_why_not(api: Api) {
         let admin = api.admin().await;
         let id = admin.connect("sandbox").await;

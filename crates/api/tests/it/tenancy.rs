@@ -97,7 +97,7 @@ on_both! {
         let viewer = api.client("acme", "vera@example.test", Role::Viewer).await;
         let manager = api.client("acme", "max@example.test", Role::PolicyManager).await;
         let reads = |path: &str| {
-            path.ends_with("/check") || path.ends_with("/simulate") || path.ends_with("preview-recommended")
+            path.ends_with("/check") || path.ends_with("/test") || path.ends_with("/simulate") || path.ends_with("preview-recommended")
         };
         let for_admins = |path: &str| {
             ["/invites", "/api-tokens", "/admin-events"].iter().any(|part| path.contains(part))

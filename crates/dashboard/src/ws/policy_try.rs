@@ -3,9 +3,13 @@
 
 use askama::Template;
 use axum::extract::{Path, Query};
+use chrono::{DateTime, Utc};
+use http::StatusCode;
 use serde::Deserialize;
+use serde_json::json;
 use sluice_control::{CallsOf, MAX_TRIALS, ToolView, Trial, TrialCall, TrialsOf, Viewer};
 use sluice_domain::{Outcome, ToolState};
+use sluice_policy::{CasesFile, CasesReport, compile, run_tests};
 use sluice_web::Form;
 
 use super::policy::parts::Numbered;
@@ -13,7 +17,7 @@ use super::policy::trials::{OnLog, outcome};
 use super::policy::{self, PolicyHead};
 use super::try_it::sample;
 use crate::desk::{Answer, Desk, WsFrame, refuse, status};
-use crate::faults::Faults;
+use crate::faults::{Faults, sentence};
 use crate::filters;
 use crate::page;
 use crate::trace;
@@ -31,7 +35,10 @@ pub(crate) struct Input {
     grant_label: String,
     #[serde(default)]
     client_name: String,
-    /// `call`, `sample` or `log`.
+    /// Policy tests, as JSON.
+    #[serde(default)]
+    cases: String,
+    /// `call`, `sample`, `log` or `tests`.
     #[serde(default)]
     press: String,
     /// How many calls of the log.
@@ -88,6 +95,7 @@ enum Shown {
     Nothing,
     Call(Box<Decided>),
     Log(OnLog),
+    Tests(CasesReport),
 }
 
 #[derive(Debug, Template)]
@@ -103,8 +111,30 @@ struct TryPage {
     client_name: Field,
     calls: Select,
     whose: Select,
+    cases: Field,
     shown: Shown,
     document: Numbered,
+}
+
+/// One test to begin with.
+fn example_cases(tool: &str) -> String {
+    pretty(&json!({"cases": [{"tool": tool, "arguments": {}, "expect": "allow"}]}))
+}
+
+/// Runs typed tests on the saved document.
+fn tested(document: &str, cases: &str, now: DateTime<Utc>) -> Result<CasesReport, Faults> {
+    let file = CasesFile::parse(cases)
+        .map_err(|error| Faults::one("/cases", &sentence(&error.to_string())))?;
+    if file.cases.len() > MAX_TRIALS as usize {
+        return Err(Faults::one("/cases", &format!("At most {MAX_TRIALS} tests run at once.")));
+    }
+    let policy = compile(document).map_err(|_| {
+        Faults::general(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "The saved document has errors; edit it first.".to_owned(),
+        )
+    })?;
+    Ok(run_tests(&policy, &file, now))
 }
 
 /// Tools that the suggestions of the field hold.
@@ -141,9 +171,10 @@ async fn show(
     let chosen = |text: &str, other: &'static str| {
         if text.is_empty() { other.to_owned() } else { text.to_owned() }
     };
+    let first = input.tool.clone();
     let page = TryPage {
         frame: desk.frame("policies").await?,
-        problem: faults.rest(&["/calls/0/arguments"]),
+        problem: faults.rest(&["/calls/0/arguments", "/cases"]),
         tool: Field::text("tool", "Tool").value(input.tool).required().max(256).code(),
         tools: tools.into_iter().take(SUGGESTED).map(|tool| tool.name).collect(),
         arguments: Field::area("arguments", "Arguments", 10)
@@ -161,6 +192,11 @@ async fn show(
             .max(80),
         calls: Select::new("calls", "On", counts, &chosen(&input.calls, "500")),
         whose: Select::new("whose", "Which", whose, &chosen(&input.whose, "policy")),
+        cases: Field::area("cases", "Tests", 10)
+            .hint("The form that `sluice policy test` reads; see the policy docs.")
+            .value(if input.cases.is_empty() { example_cases(&first) } else { input.cases })
+            .code()
+            .error(faults.at("/cases")),
         shown,
         document: Numbered::new("The document, as saved", &head.policy.document, &[]),
         head,
@@ -208,6 +244,12 @@ pub(crate) async fn run(
     let head = policy::head(&desk, &id, "Try").await?;
     if input.press == "sample" {
         return show(desk, head, input, Faults::none(), Shown::Nothing).await;
+    }
+    if input.press == "tests" {
+        return match tested(&head.policy.document, &input.cases, desk.now) {
+            Ok(report) => show(desk, head, input, Faults::none(), Shown::Tests(report)).await,
+            Err(faults) => show(desk, head, input, faults, Shown::Nothing).await,
+        };
     }
     let (server, document) = (head.policy.server_id, &head.policy.document);
     let trials =

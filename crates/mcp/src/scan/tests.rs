@@ -5,6 +5,15 @@ fn fault(text: &str) -> Option<&'static str> {
 }
 
 #[test]
+fn a_name_that_a_reader_gives_a_meaning_of_its_own_is_a_fault() {
+    for key in ["$serde_json::private::Number", "\\u0024serde_json::private::RawValue"] {
+        let text = format!(r#"{{"params":{{"arguments":{{"a":[{{"{key}":"5"}}]}}}}}}"#);
+        assert!(fault(&text).is_some_and(|fault| fault.contains("private")), "{text}");
+    }
+    assert_eq!(fault(r#"{"a":{"serde_json::private::Number":1}}"#), None);
+}
+
+#[test]
 fn the_grammar_is_exactly_json() {
     for text in
         ["{}", " [ ] ", "\"\\u0000\"", "-0.0e-0", "1E400", "null", "[1,{\"a\":[]}]", "\"\u{7f}\""]

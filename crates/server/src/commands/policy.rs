@@ -120,10 +120,8 @@ fn check(file: &Path, json: bool) -> Result<Answer, Answer> {
     let checked = check_bytes(&read(file)?, None);
     let code = if checked.ok { FINE } else { BAD };
     if json {
-        let mut out = json!({"ok": checked.ok, "problems": checked.problems});
-        if let Some(normalised) = checked.normalised {
-            out["normalised"] = normalised;
-        }
+        let normalised = checked.normalised;
+        let out = json!({"ok": checked.ok, "problems": checked.problems, "normalised": normalised});
         return Ok(Answer { text: pretty(&out), code });
     }
     let mut text = lines(file, &checked.problems);

@@ -75,10 +75,13 @@ impl NetworkArgs {
         let listens = self.proxy_listen.iter().chain([&self.listen]);
         let loopback = listens.clone().all(|address| address.ip().is_loopback())
             && self.urls().all(is_loopback);
+        let private_upstreams = self.allow_private_upstreams.resolve(loopback);
+        // The example is a loopback server itself: left alone, it is off where it could not be reached.
+        let example = self.example_server.resolve(loopback && private_upstreams);
         Places {
             loopback,
-            private_upstreams: self.allow_private_upstreams.resolve(loopback),
-            example_server: self.example_server.resolve(loopback) && self.role.serves_control(),
+            private_upstreams,
+            example_server: example && self.role.serves_control(),
             hosts: self.hosts(listens.clone().any(|address| address.ip().is_loopback())),
         }
     }

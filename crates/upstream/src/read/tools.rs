@@ -48,6 +48,10 @@ impl Collected {
                 return Err(ReadError::TooLarge(MAX_BYTES / (1024 * 1024)));
             }
             let index = self.tools.len();
+            if has_odd_name(&entry) {
+                // One name that nobody can call must not hide the rest; the tool counts as unknown.
+                continue;
+            }
             let tool = self.tool(entry);
             self.tools.push(tool.map_err(|problem| ReadError::InvalidTool { index, problem })?);
         }
@@ -76,11 +80,8 @@ impl Collected {
             Some(Value::String(name)) => name.clone(),
             Some(_) => return Err("its name is not a text".to_owned()),
         };
-        if name.is_empty() || name.len() > MAX_NAME {
-            return Err(format!("its name is empty or longer than {MAX_NAME} bytes"));
-        }
-        if name.chars().any(char::is_control) {
-            return Err("its name holds control characters".to_owned());
+        if name.is_empty() {
+            return Err("its name is empty".to_owned());
         }
         if entry.get("inputSchema").is_some_and(|schema| !schema.is_object()) {
             return Err(format!("the input schema of `{name}` is not an object"));
@@ -91,6 +92,12 @@ impl Collected {
         serde_json::from_value(entry)
             .map_err(|_| format!("a member of `{name}` has the wrong type"))
     }
+}
+
+/// A name that is too long to keep, or cannot be shown.
+fn has_odd_name(entry: &Value) -> bool {
+    let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+    name.len() > MAX_NAME || name.chars().any(char::is_control)
 }
 
 #[cfg(test)]
@@ -119,8 +126,6 @@ mod tests {
             (json!({"title": "t"}), "it has no name"),
             (json!({"name": 1}), "its name is not a text"),
             (json!({"name": ""}), "its name is empty"),
-            (json!({"name": long}), "its name is empty or longer"),
-            (json!({"name": "a\u{0}"}), "control characters"),
             (json!({"name": "t", "inputSchema": []}), "input schema of `t`"),
             (json!({"name": "t", "description": 7}), "member of `t`"),
         ] {
@@ -128,6 +133,10 @@ mod tests {
             assert!(error.to_string().contains(words), "{error}");
             assert_eq!(error.code(), "upstream_invalid_tools");
         }
+        let mut odd = Collected::default();
+        let page = json!({"tools": [{"name": long}, {"name": "a\u{0}"}, {"name": "fine"}]});
+        odd.take(page).expect("one odd name does not hide the rest");
+        assert_eq!(odd.into_tools().len(), 1);
         let twice = json!({"tools": [{"name": "t"}, {"name": "t"}]});
         let error = Collected::default().take(twice).expect_err("twice");
         assert_eq!(

@@ -56,6 +56,24 @@ async fn a_made_up_call_is_decided_with_every_step() {
     assert_eq!(bad.value("arguments"), "{\"a\": }");
 }
 
+#[tokio::test]
+async fn policy_tests_run_on_the_page_and_a_bad_file_is_kept() {
+    let world = World::new().await;
+    let (mut browser, server) = world.connected().await;
+    let tried = format!("{}/try", make(&mut browser, &server, "Sandbox", FIRST).await);
+    let cases = r#"{"cases": [{"name": "too <much>", "tool": "executePython",
+        "arguments": {"n": 500}, "expect": "deny"}, {"tool": "executePython",
+        "arguments": {"n": 5}, "expect": {"outcome": "deny", "code": "default_deny"}}]}"#;
+    browser.get(&tried).await.says("Policy tests");
+    let page = browser.submit(&tried, &[("cases", cases), ("press", "tests")]).await;
+    assert_eq!(page.status, StatusCode::OK);
+    page.says("1 passed, 1 failed").says("too <much>").says("expected default_deny");
+    let bad = browser.submit(&tried, &[("cases", "{\"cases\": 1}"), ("press", "tests")]).await;
+    assert_eq!(bad.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(bad.body.contains("id=\"cases-error\""));
+    assert_eq!(bad.value("cases"), "{\"cases\": 1}");
+}
+
 fn call(
     workspace: WorkspaceId,
     server: ServerId,
