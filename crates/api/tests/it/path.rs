@@ -135,6 +135,55 @@ on_both! {
         admin.post(&path, &json!({"cases": [{"tool": 1}]})).await.must(422);
     }
 
+    async fn a_tag_that_is_sent_is_never_ignored(api: Api) {
+        let admin = api.admin().await;
+        let id = admin.connect("sandbox").await;
+        let document = json!({"version": "1", "default": "deny"});
+        let body = json!({"name": "p", "document": document});
+        let made = admin.post(&format!("/servers/{id}/policies"), &body).await.must(201).json();
+        let path = format!("/policies/{}", made["id"].as_str().expect("an id"));
+        let next = json!({"document": {"version": "1", "default": "allow"}});
+        admin.change(Method::PUT, &path, Some("*"), &next).await.must(200);
+        let old = Some("\"1\"");
+        let back = json!({"version": 1});
+        admin.change(Method::POST, &format!("{path}/rollback"), old, &back).await.must(412);
+        admin.change(Method::DELETE, &path, old, &json!(null)).await.must(412);
+        admin.change(Method::DELETE, &path, Some("\"2\""), &json!(null)).await.must(204);
+        let server = format!("/servers/{id}");
+        admin.change(Method::DELETE, &server, Some("\"99\""), &json!(null)).await.must(412);
+        // What is not there is 404, with or without a tag.
+        let gone = format!("/policies/{}", uuid::Uuid::now_v7());
+        admin.change(Method::PUT, &gone, None, &json!({"x": 1})).await.must(404);
+        let gone = format!("/grants/{}", uuid::Uuid::now_v7());
+        admin.change(Method::PATCH, &gone, None, &json!({"x": 1})).await.must(404);
+    }
+
+    async fn what_an_upstream_address_may_hold_is_for_admins(api: Api) {
+        let admin = api.admin().await;
+        let url = format!("{}?token=abcSECRETQ", api.upstream.url());
+        let body = json!({"name": "s", "upstream_url": url});
+        let made = admin.post("/servers", &body).await.must(201).json();
+        let path = format!("/servers/{}", made["id"].as_str().expect("an id"));
+        assert!(admin.get(&path).await.must(200).text.contains("abcSECRETQ"));
+        for role in [sluice_domain::Role::PolicyManager, sluice_domain::Role::Viewer] {
+            let email = format!("{role}@example.test");
+            let other = api.client("acme", &email, role).await;
+            for path in [path.as_str(), "/servers"] {
+                let shown = other.get(path).await.must(200);
+                assert!(!shown.text.contains("abcSECRETQ"), "{role}: {}", shown.text);
+            }
+        }
+    }
+
+    async fn an_export_does_not_take_what_it_would_ignore(api: Api) {
+        let admin = api.admin().await;
+        for query in ["limit=2", "cursor=zz"] {
+            for kind in ["csv", "ndjson"] {
+                admin.get(&format!("/calls.{kind}?{query}")).await.must(422);
+            }
+        }
+    }
+
     async fn a_refresh_says_what_changed_or_why_not(api: Api) {
         let admin = api.admin().await;
         let id = admin.connect("sandbox").await;

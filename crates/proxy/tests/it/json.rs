@@ -1,8 +1,10 @@
 //! What is decided on is what is sent, byte for byte; what cannot be read one way only is refused.
 
+use http::Method;
 use serde_json::{Value, json};
+use sluice_domain::ValidateArguments;
 
-use crate::gateway::{ALLOW_ALL, Gateway, call};
+use crate::gateway::{ALLOW_ALL, Gateway, call, code, record};
 use crate::stage::{Received, Stage, Wire};
 
 async fn echo(received: Received, mut wire: Wire) {
@@ -227,4 +229,93 @@ async fn only_methods_that_the_server_allows_pass() {
     assert!(any.post(&gateway, &[], &request("acme/none")).await.text().contains("done"));
     assert!(any.post(&gateway, &[], &request("Tools/Call")).await.text().contains("-32601"));
     assert_eq!(stage.count(), 2);
+}
+
+#[tokio::test]
+async fn a_body_is_read_in_utf_8_and_goes_up_as_that() {
+    let stage = Stage::start(echo).await;
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    // To a reader of UTF-7 the value of `y` ends, and another `name` follows.
+    let body = call("1", "echo", r#"{}, "y": "+ACIALAAiAG4AYQBtAGUAIgA6ACIAeAAi-""#);
+    let body = body.replace(r#""arguments":{}, "y""#, r#""arguments":{},"y""#);
+    for kind in ["application/json; charset=utf-7", "application/json;charset=\"utf-16\""] {
+        let answer = grant.post(&gateway, &[("content-type", kind)], &body).await;
+        assert_eq!(answer.status, 415, "{kind}: {}", answer.text());
+    }
+    assert_eq!(stage.count(), 0);
+    let kind = "application/json; charset=UTF-8; x=y";
+    let answer = grant.post(&gateway, &[("content-type", kind)], &call("1", "echo", "{}")).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(stage.log()[0].header("content-type"), Some("application/json"));
+}
+
+#[tokio::test]
+async fn names_that_a_reader_gives_a_meaning_never_pass() {
+    let stage = Stage::start(echo).await;
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    for arguments in [
+        r#"{"amount":50,"z":{"$serde_json::private::Number":5}}"#,
+        r#"{"z":[{"$serde_json::private::RawValue":"not json"}]}"#,
+        r#"{"z":{"\u0024serde_json::private::RawValue":"{}"}}"#,
+    ] {
+        let answer = grant.call(&gateway, "1", "echo", arguments).await;
+        assert_eq!(answer.status, 400, "{arguments}: {}", answer.text());
+    }
+    assert_eq!(stage.count(), 0);
+}
+
+#[tokio::test]
+async fn arguments_that_no_schema_can_vouch_for_are_refused_where_it_must() {
+    let stage = Stage::start(echo).await;
+    let gateway = Gateway::start().await;
+    let huge = format!(r#"{{"description":"{}"}}"#, "x".repeat(2 << 20));
+    let schemas = [
+        r#"{"type":"object","properties":{"n":{"maximum":10}}}"#.to_owned(),
+        r#"{"$ref":"https://example.com/schema"}"#.to_owned(),
+        r#"{"type":7}"#.to_owned(),
+        huge,
+    ];
+    for (schema, fits) in schemas.into_iter().zip([true, false, false, false]) {
+        let mut record = record(&stage.url(), ALLOW_ALL);
+        record.server.settings.validate_arguments = ValidateArguments::Deny;
+        record.tools[0].input_schema = Some(schema);
+        let grant = gateway.enter(record);
+        let answer = grant.call(&gateway, "1", "echo", r#"{"n":1}"#).await;
+        if fits {
+            assert!(answer.text().contains("done"), "{}", answer.text());
+        } else {
+            assert_eq!(code(&answer), "arguments_invalid");
+        }
+        let answer = grant.call(&gateway, "1", "echo", r#"{"n":50}"#).await;
+        assert_eq!(code(&answer), "arguments_invalid");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_another_request_is_not_passed_on() {
+    let wrong = |_: Received, mut wire: Wire| async move {
+        wire.json(r#"{"jsonrpc":"2.0","id":"other","result":{"content":[]}}"#).await;
+    };
+    let stage = Stage::start(wrong).await;
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    let answer = grant.call(&gateway, r#""z1""#, "echo", "{}").await;
+    let json = answer.json();
+    assert_eq!(json["id"], "z1", "{json}");
+    assert!(json["error"].is_object(), "{json}");
+}
+
+#[tokio::test]
+async fn the_stateless_era_has_post_alone() {
+    let stage = Stage::start(echo).await;
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    for method in [Method::GET, Method::DELETE] {
+        let version = [("mcp-protocol-version", "2026-07-28")];
+        let answer = grant.open(&gateway, method, &version, "").await;
+        assert_eq!(answer.status, 405);
+    }
+    assert_eq!(stage.count(), 0);
 }
