@@ -67,7 +67,8 @@ on_both! {
         let mut nobody = admin.clone();
         nobody.token = String::new();
         let mut forged = admin.clone();
-        forged.token = format!("{}x", &admin.token[..admin.token.len() - 1]);
+        let last = if admin.token.ends_with('x') { 'y' } else { 'x' };
+        forged.token = format!("{}{last}", &admin.token[..admin.token.len() - 1]);
         for (method, path) in every_route(&server, &policy, &grant) {
             for unknown in [&nobody, &forged] {
                 let status = probe(unknown, &method, &path).await;
