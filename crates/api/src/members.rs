@@ -19,7 +19,7 @@ use crate::page::{List, PageQuery, list};
 
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
-        .routes(routes!(index))
+        .routes(routes!(index, add))
         .routes(routes!(change, remove))
         .routes(routes!(invites, invite))
         .routes(routes!(revoke))
@@ -110,6 +110,21 @@ async fn index(
 ) -> Result<Json<List<MemberBody>>, Problem> {
     let page = control.members(&viewer, query.page()?).await?;
     Ok(Json(list(page, MemberBody::from)))
+}
+
+/// Adds somebody to the workspace: they join by the link that is given back, which works once, for
+/// that address, whether they have an account or make one. The same as an invitation.
+#[utoipa::path(
+    post, path = "/workspaces/{ws}/members", tag = "Members",
+    params(("ws" = String, Path)), request_body = NewInvite,
+    responses((status = 201, body = InvitedBody), Refusals),
+)]
+async fn add(
+    state: State<Control>,
+    admin: As<Admin>,
+    new: JsonBody<NewInvite>,
+) -> Result<(StatusCode, Json<InvitedBody>), Problem> {
+    invite(state, admin, new).await
 }
 
 /// Changes a member's role. The last admin stays one.

@@ -36,6 +36,7 @@ fn it_is_openapi_3_1_and_names_every_call_of_the_contract() {
         ("post", format!("{ws}/approvals/{{id}}/approve")),
         ("post", format!("{ws}/approvals/{{id}}/deny")),
         ("get", format!("{ws}/members")),
+        ("post", format!("{ws}/members")),
         ("post", format!("{ws}/invites")),
         ("post", format!("{ws}/api-tokens")),
         ("get", format!("{ws}/admin-events")),

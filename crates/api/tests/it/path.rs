@@ -175,6 +175,18 @@ on_both! {
         }
     }
 
+    async fn somebody_is_added_by_a_link_for_their_address(api: Api) {
+        let admin = api.admin().await;
+        let body = json!({"email": "Ben@Example.test", "role": "viewer"});
+        let added = admin.post("/members", &body).await.must(201).json();
+        let link = added["link"].as_str().expect("a link");
+        assert!(link.starts_with("http://localhost:8080/join/"), "{link}");
+        let open = admin.get("/invites").await.must(200).json();
+        assert_eq!(open["items"][0]["id"], added["id"]);
+        admin.post("/members", &json!({"email": "x", "role": "viewer"})).await.must(422);
+        admin.post("/members", &json!({"email": "a@example.test", "role": "king"})).await.must(422);
+    }
+
     async fn an_export_does_not_take_what_it_would_ignore(api: Api) {
         let admin = api.admin().await;
         for query in ["limit=2", "cursor=zz"] {
