@@ -55,3 +55,30 @@ fn named(request: &Request) -> Option<String> {
     let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
     Some(bare.to_ascii_lowercase())
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[test]
+    fn a_target_and_a_header_that_name_two_hosts_name_none() {
+        let table = [
+            ("/mcp/x", Some("LocalHost:8080"), Some("localhost")),
+            ("http://localhost:8080/mcp/x", Some("localhost:8080"), Some("localhost")),
+            ("http://localhost/mcp/x", None, Some("localhost")),
+            ("http://evil.example/mcp/x", Some("localhost"), None),
+            ("/mcp/x", Some("a@localhost"), None),
+            ("/mcp/x", None, None),
+        ];
+        for (target, host, expected) in table {
+            let mut request = Request::builder().uri(target);
+            if let Some(host) = host {
+                request = request.header("host", host);
+            }
+            let request = request.body(Body::empty()).expect("a request");
+            assert_eq!(named(&request).as_deref(), expected, "{target} {host:?}");
+        }
+    }
+}

@@ -212,6 +212,25 @@ on_both! {
         assert!(shown["tools_error"]["detail"].as_str().is_some_and(|words| !words.is_empty()));
     }
 
+    async fn a_repeat_shows_nothing_that_the_role_of_now_may_not_see(api: Api) {
+        let admin = api.admin().await;
+        let ben = api.client("acme", "ben@example.test", sluice_domain::Role::Admin).await;
+        let id = admin.connect("sandbox").await;
+        let path = format!("/servers/{id}/grants");
+        let headers = [("content-type", "application/json"), ("idempotency-key", "k-1")];
+        let body = json!({"label": "leaver"}).to_string();
+        let made = ben.call(Method::POST, &path, &headers, body.clone()).await.must(201).json();
+        let token = made["token"].as_str().expect("a token");
+        let members = admin.get("/members").await.must(200).json();
+        let member = members["items"].as_array().expect("items").iter()
+            .find(|one| one["email"] == "ben@example.test").expect("a member");
+        let member = format!("/members/{}", member["id"].as_str().expect("an id"));
+        admin.change(Method::PATCH, &member, None, &json!({"role": "viewer"})).await.must(204);
+        let again = ben.call(Method::POST, &path, &headers, body).await;
+        assert!(!again.status.is_success(), "{}", again.status);
+        assert!(!again.text.contains(token), "a viewer is not shown a token");
+    }
+
     async fn a_repeated_post_acts_once(api: Api) {
         let admin = api.admin().await;
         let body = json!({"name": "sandbox", "upstream_url": api.upstream.url()}).to_string();

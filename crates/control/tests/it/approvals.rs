@@ -162,6 +162,10 @@ on_both! {
         let manager = world.manager(&admin).await;
         let at = parking(&world, &admin).await;
         let own = park(&world, &admin, &at, Call { self_allowed: false, ..Call::default() }).await;
+        assert!(!world.control.approval(&admin, own).await.expect("reads").may_decide);
+        assert!(world.control.approval(&manager, own).await.expect("reads").may_decide);
+        let listed = world.control.approvals(&admin, &ApprovalsOf::default(), Page::first(9)).await;
+        assert!(listed.expect("lists").items.iter().all(|one| !one.may_decide));
         assert_eq!(code(world.control.decide(&admin, own, true, "").await), "own_grant");
         world.control.decide(&manager, own, false, "").await.expect("somebody else may");
         let admins = ["role:admin".to_owned()];

@@ -165,6 +165,7 @@ mod tests {
             !places(&["--listen", "0.0.0.0:8080", "--allow-private-upstreams", "yes"])
                 .example_server
         );
+        assert!(!places(&["--allow-private-upstreams", "no"]).example_server);
         assert!(places(&["--listen", "0.0.0.0:8080", "--example-server", "yes"]).example_server);
     }
 
