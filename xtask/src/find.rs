@@ -35,6 +35,7 @@ pub(crate) const NODE: Need =
 pub(crate) const NPM: Need = Need { what: "npm", packages: &["npm"], find: npm };
 pub(crate) const PYTHON: Need =
     Need { what: "Python 3.10 or newer with `venv`", packages: &["python3-venv"], find: python };
+pub(crate) const CXX: Need = Need { what: "a C++ compiler (`c++`)", packages: &["g++"], find: cxx };
 
 /// Finds every need, installing with apt what is missing if this is Debian and we are root.
 pub(crate) fn all(needs: &[&Need]) -> Result<Vec<PathBuf>> {
@@ -123,6 +124,10 @@ fn chromium() -> Option<PathBuf> {
 
 fn node() -> Option<PathBuf> {
     on_path("node").filter(|file| version(file).is_some_and(|major| major >= 20))
+}
+
+fn cxx() -> Option<PathBuf> {
+    on_path("c++")
 }
 
 fn npm() -> Option<PathBuf> {

@@ -7,6 +7,7 @@
 
 mod clients;
 mod find;
+mod fuzz;
 mod risk_report;
 mod run;
 mod services;
@@ -36,6 +37,14 @@ enum Task {
     },
     /// Starts private PostgreSQL and Redis instances, prints their addresses and waits for Ctrl-C.
     Services,
+    /// Fuzzes the readers that untrusted bytes reach, each target for a bounded time; fails on a finding.
+    Fuzz {
+        /// One of the files in `fuzz/targets`, without `.rs`; all of them where none is named.
+        target: Option<String>,
+        /// How long each target runs.
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+    },
     /// Rates labelled tools and prints how often the classifier is right; `--check` fails below the floors.
     RiskReport {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -47,6 +56,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { filter, debug } => test::run(filter.as_deref(), debug),
         Task::Services => test::services(),
+        Task::Fuzz { target, seconds } => fuzz::run(seconds, target.as_deref()),
         Task::RiskReport { arguments } => risk_report::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match done {

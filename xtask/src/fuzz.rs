@@ -1,0 +1,127 @@
+//! `cargo xtask fuzz`: builds the fuzz targets with coverage and lets each run for a bounded time.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{find, run};
+
+/// Counts edges and watches comparisons. Flags of the stable compiler; our code holds no unsafe
+/// block, so the coverage is what matters and an address sanitizer is not needed.
+const COVERAGE: &str = "-Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// Bounds of one run: an input that takes longer, or memory beyond this, is a finding like a panic.
+const BOUNDS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192"];
+
+/// Lines of a failed run that are shown.
+const SHOWN: usize = 60;
+
+/// Runs one target, or all of them side by side, for so many seconds each.
+pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<ExitCode> {
+    let folder = run::root().join("fuzz");
+    let targets = targets(&folder, only)?;
+    // The fuzzing engine is written in C++.
+    find::all(&[&find::CXX])?;
+    let programs = build(&folder)?;
+    let mut fine = true;
+    let width = std::thread::available_parallelism().map_or(1, usize::from);
+    for wave in targets.chunks(width) {
+        let started: Result<Vec<_>> =
+            wave.iter().map(|name| Run::start(&folder, &programs, name, seconds)).collect();
+        for run in started? {
+            fine &= run.finish()?;
+        }
+    }
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The files in `fuzz/targets`, or the one that is asked for.
+fn targets(folder: &Path, only: Option<&str>) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(folder.join("targets")).context("fuzz/targets")?;
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut names: Vec<String> =
+        files.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    match only {
+        None => Ok(names),
+        Some(name) if names.iter().any(|other| other == name) => Ok(vec![name.to_owned()]),
+        Some(name) => bail!("no fuzz target `{name}`; there are {}", names.join(", ")),
+    }
+}
+
+/// Builds all targets; where their programs lie.
+fn build(folder: &Path) -> Result<PathBuf> {
+    let version = run::output(Command::new("rustc").arg("-vV")).context("rustc -vV")?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("rustc does not name its host")?;
+    let target = run::target().join("fuzz");
+    let mut build = Command::new("cargo");
+    // With `--target` the flags are for the targets alone, not for build scripts and macros.
+    build.args(["build", "--quiet", "--release", "--locked", "--target", host, "--target-dir"]);
+    build.arg(&target).current_dir(folder).env("RUSTFLAGS", COVERAGE);
+    run::done(&mut build)?;
+    Ok(target.join(host).join("release"))
+}
+
+/// A target at work.
+struct Run {
+    name: String,
+    child: Child,
+    log: PathBuf,
+    findings: PathBuf,
+    seconds: u32,
+}
+
+impl Run {
+    fn start(folder: &Path, programs: &Path, name: &str, seconds: u32) -> Result<Self> {
+        let work = run::target().join("fuzz").join("corpus").join(name);
+        let findings = folder.join("regressions").join(name);
+        std::fs::create_dir_all(&work)?;
+        std::fs::create_dir_all(&findings)?;
+        let log = work.with_extension("log");
+        let mut command = Command::new(programs.join(name));
+        command.args(BOUNDS).arg(format!("-max_total_time={seconds}"));
+        command.args(["-print_final_stats=1", "-verbosity=1"]);
+        let dictionary = folder.join("dictionaries").join(format!("{name}.dict"));
+        if dictionary.is_file() {
+            command.arg(format!("-dict={}", dictionary.display()));
+        }
+        command.arg(format!("-artifact_prefix={}/", findings.display()));
+        // What is found is kept in the first folder; the others are only read.
+        command.arg(&work).arg(folder.join("seeds").join(name)).arg(&findings);
+        let file = File::create(&log)?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+        Ok(Self { name: name.to_owned(), child, log, findings, seconds })
+    }
+
+    /// Waits for the end and says how it went.
+    fn finish(mut self) -> Result<bool> {
+        let status = self.child.wait()?;
+        let told = String::from_utf8_lossy(&std::fs::read(&self.log)?).into_owned();
+        let (name, seconds) = (&self.name, self.seconds);
+        if status.success() {
+            let runs = figure(&told, "stat::number_of_executed_units:").unwrap_or("?");
+            println!("{name}: {runs} inputs in {seconds} s, nothing found");
+            return Ok(true);
+        }
+        let lines: Vec<&str> = told.lines().collect();
+        println!("{}", lines[lines.len().saturating_sub(SHOWN)..].join("\n"));
+        println!(
+            "{name}: FOUND SOMETHING ({status}). The input lies in {}; keep it there: the ordinary \
+             tests run it from now on.",
+            self.findings.display()
+        );
+        Ok(false)
+    }
+}
+
+fn figure<'t>(told: &'t str, label: &str) -> Option<&'t str> {
+    told.lines().find_map(|line| line.strip_prefix(label)).map(str::trim)
+}
