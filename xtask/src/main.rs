@@ -8,11 +8,13 @@
 mod clients;
 mod find;
 mod fuzz;
+mod harness;
 mod risk_report;
 mod run;
 mod services;
 mod test;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +47,17 @@ enum Task {
         #[arg(long, default_value_t = 20)]
         seconds: u32,
     },
+    /// Runs a kit of real clients and servers through the binary, on one replica and on two.
+    Harness {
+        /// The kit's folder.
+        dir: PathBuf,
+        /// The binary; without it the release one is built.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+        /// How many replicas, once for each run; without it one and then two.
+        #[arg(long)]
+        replicas: Vec<u8>,
+    },
     /// Rates labelled tools and prints how often the classifier is right; `--check` fails below the floors.
     RiskReport {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -57,6 +70,7 @@ fn main() -> ExitCode {
         Task::Test { filter, debug } => test::run(filter.as_deref(), debug),
         Task::Services => test::services(),
         Task::Fuzz { target, seconds } => fuzz::run(seconds, target.as_deref()),
+        Task::Harness { dir, binary, replicas } => harness::run(&dir, binary, &replicas),
         Task::RiskReport { arguments } => risk_report::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match done {

@@ -52,7 +52,7 @@ pub(crate) fn services() -> Result<ExitCode> {
 }
 
 /// The binary that end-to-end tests start.
-fn binary(debug: bool) -> Result<PathBuf> {
+pub(crate) fn binary(debug: bool) -> Result<PathBuf> {
     let mut build = Command::new("cargo");
     build.args(["build", "--quiet", "--package", "sluice-server"]).current_dir(run::root());
     if !debug {

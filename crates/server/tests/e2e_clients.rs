@@ -4,10 +4,14 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
-use sluice_testkit::redis_server::free_port;
+use sluice_testkit::db::FreshDatabase;
+use sluice_testkit::redis_server::{RedisServer, free_port};
 use sluice_testkit::{Setup, Sluice};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 /// The installed copy of `e2e/`, see `cargo xtask test`.
@@ -178,11 +182,9 @@ fn ten_pass_and_the_eleventh_is_refused(lines: &[Value], policy: &Value) {
     assert_eq!(step(lines, "end").len(), 1, "the client ended well");
 }
 
-#[tokio::test]
-async fn the_eleventh_call_of_each_sdk_is_refused_and_the_log_says_why() {
+/// Every SDK calls a capped tool eleven times; the workspace's log says why the eleventh was refused.
+async fn the_cap_holds_for_each_sdk(workspace: &Workspace<'_>) {
     let upstream = Upstream::python().await;
-    let sluice = Setup::new(env!("CARGO_BIN_EXE_sluice")).serve().await;
-    let workspace = Workspace::new(&sluice).await;
     let server = workspace.connect("python-sandbox", &upstream.url).await;
     let tool = format!("/servers/{}/tools/executePython/apply-recommended", text(&server["id"]));
     let policy = workspace.post(&tool, &json!({ "rest": "deny" })).await["policy"].clone();
@@ -206,7 +208,44 @@ async fn the_eleventh_call_of_each_sdk_is_refused_and_the_log_says_why() {
         assert_eq!(row["tool"], "executePython");
         assert_eq!(row["rule"], "/tools/executePython/limits/0");
     }
+}
+
+#[tokio::test]
+async fn the_eleventh_call_of_each_sdk_is_refused_and_the_log_says_why() {
+    let sluice = Setup::new(env!("CARGO_BIN_EXE_sluice")).serve().await;
+    the_cap_holds_for_each_sdk(&Workspace::new(&sluice).await).await;
     sluice.stop().await;
+}
+
+/// `e2e/balancer.mjs` before two replicas: each request of a session goes to the other one.
+async fn balancer(replicas: [&Setup; 2]) -> (Child, String) {
+    let mut command = Command::new(node());
+    command.arg("balancer.mjs").args(replicas.map(|setup| setup.address().port().to_string()));
+    command.current_dir(e2e()).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().expect("the balancer starts");
+    let out = child.stdout.take().expect("standard output is piped");
+    let line = BufReader::new(out).lines().next_line().await.expect("it can be read");
+    let said: Value = serde_json::from_str(&line.expect("it says a line")).expect("JSON");
+    (child, text(&said["url"]).to_owned())
+}
+
+#[tokio::test]
+async fn the_cap_holds_when_each_request_goes_to_another_replica() {
+    let (database, redis) = (FreshDatabase::postgres().await, RedisServer::start());
+    let key: [u8; 32] = std::array::from_fn(|at| u8::try_from(at * 7).unwrap_or(1));
+    let keys = format!("k1:{}", STANDARD.encode(key));
+    let first = Setup::new(env!("CARGO_BIN_EXE_sluice"))
+        .with("SLUICE_DATABASE_URL", database.url())
+        .with("SLUICE_REDIS_URL", redis.url())
+        .with("SLUICE_MASTER_KEYS", keys);
+    let second = first.replica();
+    let (_balancer, url) = balancer([&first, &second]).await;
+    let first = first.with("SLUICE_PUBLIC_URL", &url).serve().await;
+    let second = second.with("SLUICE_PUBLIC_URL", &url).serve().await;
+    the_cap_holds_for_each_sdk(&Workspace::new(&first).await).await;
+    first.stop().await;
+    second.stop().await;
+    database.remove().await;
 }
 
 #[tokio::test]
