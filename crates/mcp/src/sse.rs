@@ -6,6 +6,9 @@ use memchr::memchr2;
 
 use crate::peek::{Message, Peek};
 
+/// The mark of UTF-8 that a stream may begin with.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One event as it came, with the blank line that ends it; or bytes between events.
 #[derive(Debug, Default)]
 pub struct Event {
@@ -41,7 +44,6 @@ enum Field {
 }
 
 /// Cuts a stream into events.
-#[expect(clippy::struct_excessive_bools, reason = "the state of a byte machine")]
 #[derive(Debug)]
 pub struct EventStream {
     limit: usize,
@@ -52,7 +54,8 @@ pub struct EventStream {
     name: Vec<u8>,
     line_len: usize,
     skip_lf: bool,
-    at_start: bool,
+    /// How much of the mark at the stream's start was seen; none once that is behind us.
+    mark: Option<usize>,
     has_data: bool,
     resumable: bool,
     peek: Peek,
@@ -70,7 +73,7 @@ impl EventStream {
             name: Vec::new(),
             line_len: 0,
             skip_lf: false,
-            at_start: true,
+            mark: Some(0),
             has_data: false,
             resumable: false,
             peek: Peek::default(),
@@ -90,6 +93,7 @@ impl EventStream {
 
     /// Takes a chunk; events that it completes are added to `out`.
     pub fn feed(&mut self, chunk: &Bytes, out: &mut Vec<Event>) -> Result<(), TooLarge> {
+        let chunk = &self.after_mark(chunk, out)?;
         let mut start = 0;
         let mut at = 0;
         if std::mem::take(&mut self.skip_lf) && chunk.first() == Some(&b'\n') {
@@ -120,8 +124,34 @@ impl EventStream {
         self.hold(chunk.slice(start..))
     }
 
+    /// Passes the mark on by itself, so that no event begins with it.
+    fn after_mark(&mut self, chunk: &Bytes, out: &mut Vec<Event>) -> Result<Bytes, TooLarge> {
+        let Some(seen) = self.mark else { return Ok(chunk.clone()) };
+        let more = chunk.iter().zip(&MARK[seen..]).take_while(|(is, mark)| is == mark).count();
+        self.mark = Some(seen + more);
+        if seen + more == MARK.len() {
+            self.mark = None;
+            out.push(Event { raw: vec![Bytes::from_static(MARK)], ..Event::default() });
+        } else if more < chunk.len() {
+            self.no_mark(seen)?;
+            return Ok(chunk.clone());
+        }
+        Ok(chunk.slice(more..))
+    }
+
+    /// What looked like the mark begins the first line.
+    fn no_mark(&mut self, seen: usize) -> Result<(), TooLarge> {
+        self.mark = None;
+        self.line(&MARK[..seen]);
+        self.hold(Bytes::from_static(&MARK[..seen]))
+    }
+
     /// The stream is over; what had not ended is handed out as if it had.
     pub fn finish(&mut self) -> Option<Event> {
+        if let Some(seen) = self.mark {
+            // Two bytes are no more than any bound.
+            let _ = self.no_mark(seen);
+        }
         self.end_line();
         let event = self.end_event();
         (!event.raw.is_empty() || event.message.is_some()).then_some(event)
@@ -149,10 +179,6 @@ impl EventStream {
                 Field::Undecided => {
                     self.name.push(byte);
                     piece = rest;
-                    if self.at_start && self.name == b"\xef\xbb\xbf" {
-                        self.name.clear();
-                        self.line_len = rest.len();
-                    }
                     if self.name.len() > 8 {
                         self.field = Field::Other;
                     }
@@ -190,7 +216,6 @@ impl EventStream {
         if self.field == Field::Undecided && self.name == b"data" {
             self.decide();
         }
-        self.at_start = false;
         self.field = Field::Undecided;
         self.name.clear();
         std::mem::take(&mut self.line_len) == 0
@@ -224,9 +249,9 @@ fn lines(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-fn data_of(line: &[u8]) -> Option<&[u8]> {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let rest = line.strip_prefix(b"data")?;
+/// The value of a line that is of this field.
+fn value_of<'a>(line: &'a [u8], field: &[u8]) -> Option<&'a [u8]> {
+    let rest = line.strip_prefix(field)?;
     if rest.is_empty() {
         return Some(rest);
     }
@@ -234,13 +259,14 @@ fn data_of(line: &[u8]) -> Option<&[u8]> {
     Some(value.strip_prefix(b" ").unwrap_or(value))
 }
 
+fn data_of(line: &[u8]) -> Option<&[u8]> {
+    value_of(line, b"data")
+}
+
 /// The name of one event's bytes, `message` where it names none.
 pub fn event_name(raw: &[u8]) -> &[u8] {
-    let named = lines(raw).filter_map(|(line, _)| {
-        let value = line.strip_prefix(b"event:")?;
-        Some(value.strip_prefix(b" ").unwrap_or(value))
-    });
-    named.last().unwrap_or(b"message")
+    let named = lines(raw).filter_map(|(line, _)| value_of(line, b"event")).last();
+    named.filter(|name| !name.is_empty()).unwrap_or(b"message")
 }
 
 /// The data of one event's bytes, its lines joined.

@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../oracles/mcp_events.rs"]
+mod oracle;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| oracle::holds(bytes));
