@@ -17,6 +17,22 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
+    /// Reads what `lua/common.lua` stores; what is not a counter is an empty one.
+    pub(crate) fn parse(stored: &str) -> Self {
+        let (epoch, filled) = stored.split_once('|').unwrap_or_default();
+        let bucket = |text: &str| {
+            let mut parts = text.splitn(3, ':');
+            let index = parts.next()?.parse().ok()?;
+            let (whole, part) =
+                (parts.next()?.parse::<i64>().ok()?, parts.next()?.parse::<i64>().ok()?);
+            Some((index, from_parts(i128::from(whole), i128::from(part))))
+        };
+        Self {
+            epoch: epoch.parse().unwrap_or(0),
+            filled: filled.split(' ').filter_map(bucket).collect(),
+        }
+    }
+
     /// Forgets what counts no more. What lies ahead of the clock was charged before the clock went
     /// back, and counts as charged now: so it counts no shorter than promised, and not for ever.
     pub(crate) fn settle(&mut self, span: Span, now: i64) {
@@ -95,6 +111,12 @@ pub(crate) fn left(max: Amount, used: Amount) -> Amount {
     max.saturating_sub(used).max(Amount::ZERO)
 }
 
+/// An amount as the scripts keep it: its whole part and billionths.
+pub(crate) fn from_parts(whole: i128, part: i128) -> Amount {
+    let billion = Amount::ONE.billionths();
+    Amount::from_billionths(whole.saturating_mul(billion).saturating_add(part))
+}
+
 pub(crate) fn duration(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
@@ -121,6 +143,16 @@ mod tests {
         assert!(reading.wait.expect("waits") <= Duration::from_secs(63));
         buckets.take_back(MINUTE.index(later), amount("4"));
         assert_eq!(buckets.used(), Amount::ZERO);
+    }
+
+    #[test]
+    fn what_is_stored_is_read_and_what_is_not_a_counter_is_empty() {
+        let read = Buckets::parse("17|-3:1:500000000 4:999999999999999:999999999");
+        assert_eq!(read.epoch, 17);
+        assert_eq!(read.filled, [(-3, amount("1.5")), (4, amount("999999999999999.999999999"))]);
+        for text in ["", "0|", "x", "|", "0|a:b:c", "0|1:2"] {
+            assert_eq!(Buckets::parse(text), Buckets::default(), "{text}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sluice_domain::{Amount, Charge, Reset, Scope, Window};
+use sluice_domain::{Amount, Charge, GrantId, Reset, Scope, Window};
 
 /// Where the counters in process read the time.
 pub type Clock = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
@@ -18,8 +18,13 @@ pub struct CounterKey {
     pub window: Window,
     pub reset: Reset,
     pub scope: Scope,
-    /// Id of the grant, session, server or workspace that `scope` counts together.
+    /// Id of the grant, server or workspace that `scope` counts together; of a session [`session_owner`].
     pub owner: String,
+}
+
+/// The owner of a session's counters. It begins with the grant, so that a grant's sessions can be found.
+pub fn session_owner(grant: GrantId, session: &str) -> String {
+    format!("{grant}/{session}")
 }
 
 /// One limit's question: may `amount` more be charged without passing `max`?

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_domain::{Amount, ReservationId, WorkspaceId};
+use sluice_domain::{Amount, GrantId, ReservationId, WorkspaceId};
 
 use crate::bindings::Bindings;
 use crate::contract::{Clock, CounterKey, Demand, Reading, Reserved};
@@ -122,14 +122,29 @@ impl Counters {
         }
     }
 
-    /// Empties a counter. What was charged before cannot be refunded any more.
-    pub async fn reset(&self, workspace: WorkspaceId, key: &CounterKey) -> Result<(), Unavailable> {
+    /// The sessions of these grants whose own counters may still count, `most` of each grant.
+    pub async fn sessions(
+        &self,
+        workspace: WorkspaceId,
+        grants: &[GrantId],
+        most: usize,
+    ) -> Result<Vec<(GrantId, String)>, Unavailable> {
+        match self {
+            _ if grants.is_empty() || most == 0 => Ok(Vec::new()),
+            Self::Memory(memory) => Ok(memory.sessions(workspace, grants, most)),
+            Self::Redis(redis) => redis.sessions(workspace, grants, most).await,
+        }
+    }
+
+    /// Empties a counter, and says what it held. What was charged before cannot be refunded any more.
+    pub async fn reset(
+        &self,
+        workspace: WorkspaceId,
+        key: &CounterKey,
+    ) -> Result<Amount, Unavailable> {
         let ask = plan::look(key, Amount::ZERO);
         match self {
-            Self::Memory(memory) => {
-                memory.reset(workspace, &ask);
-                Ok(())
-            }
+            Self::Memory(memory) => Ok(memory.reset(workspace, &ask)),
             Self::Redis(redis) => redis.reset(workspace, &ask).await,
         }
     }
@@ -157,6 +172,19 @@ impl Counters {
             Self::Memory(memory) => memory.save(path).await,
             Self::Redis(_) => Ok(()),
         }
+    }
+
+    /// [`Self::save`], if anything was counted since the last time. Says whether it was.
+    pub async fn save_changes(&self, path: &Path) -> Result<bool, FileError> {
+        let Self::Memory(memory) = self else { return Ok(false) };
+        if !memory.take_changed() {
+            return Ok(false);
+        }
+        let saved = memory.save(path).await;
+        if saved.is_err() {
+            memory.note_change();
+        }
+        saved.map(|()| true)
     }
 
     /// Reads what [`Self::save`] wrote; a missing file is no error. Says how many counters still count.

@@ -14,7 +14,7 @@ mod unavailable;
 
 pub use crate::redis::{RedisCounters, RedisOptions, RedisUrlError};
 pub use bindings::Bindings;
-pub use contract::{Clock, CounterKey, Demand, Reading, Reserved};
+pub use contract::{Clock, CounterKey, Demand, Reading, Reserved, session_owner};
 pub use counters::Counters;
 pub use file::FileError;
 pub use memory::{Memory, MemoryOptions};

@@ -5,10 +5,11 @@ mod shard;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use sluice_domain::{ReservationId, WorkspaceId};
+use sluice_domain::{Amount, GrantId, ReservationId, WorkspaceId};
 
 pub(crate) use self::shard::{Charged, Shard};
 use crate::contract::{Clock, Reading, Reserved};
@@ -43,6 +44,8 @@ pub struct Memory {
     clock: Clock,
     hasher: RandomState,
     shards: Vec<Mutex<Shard>>,
+    /// Whether anything was counted since the counters were last written to their file.
+    changed: AtomicBool,
 }
 
 impl fmt::Debug for Memory {
@@ -60,7 +63,7 @@ impl Memory {
             ..options
         };
         let shards = (0..SHARDS).map(|_| Mutex::new(Shard::new(of_shard))).collect();
-        Self { clock, hasher: RandomState::new(), shards }
+        Self { clock, hasher: RandomState::new(), shards, changed: AtomicBool::new(false) }
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -69,6 +72,21 @@ impl Memory {
 
     pub(crate) fn now(&self) -> i64 {
         (self.clock)().timestamp_micros()
+    }
+
+    /// Takes the note that something was counted.
+    pub(crate) fn take_changed(&self) -> bool {
+        self.changed.swap(false, Ordering::AcqRel)
+    }
+
+    pub(crate) fn note_change(&self) {
+        self.changed.store(true, Ordering::Release);
+    }
+
+    /// A workspace's shard, to change it.
+    fn changing(&self, workspace: WorkspaceId) -> &Mutex<Shard> {
+        self.note_change();
+        self.shard(workspace)
     }
 
     pub(crate) fn shard(&self, workspace: WorkspaceId) -> &Mutex<Shard> {
@@ -88,7 +106,7 @@ impl Memory {
         plan: &Plan,
         keep: Duration,
     ) -> Result<Reserved, Unavailable> {
-        let mut shard = self.shard(workspace).lock();
+        let mut shard = self.changing(workspace).lock();
         let outcome = shard.book(self.now(), workspace, None, id, &plan.asks, keep);
         answer(plan, outcome)
     }
@@ -101,26 +119,43 @@ impl Memory {
         plan: &Plan,
         keep: Duration,
     ) -> Result<Reserved, Unavailable> {
-        let mut shard = self.shard(workspace).lock();
+        let mut shard = self.changing(workspace).lock();
         let outcome = shard.book(self.now(), workspace, Some(old), new, &plan.asks, keep);
         answer(plan, outcome)
     }
 
     pub(crate) fn refund(&self, workspace: WorkspaceId, id: ReservationId) {
-        self.shard(workspace).lock().refund(self.now(), workspace, id);
+        self.changing(workspace).lock().refund(self.now(), workspace, id);
     }
 
     pub(crate) fn read(&self, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Reading> {
         self.shard(workspace).lock().read(self.now(), workspace, asks)
     }
 
-    pub(crate) fn reset(&self, workspace: WorkspaceId, ask: &Ask) {
-        self.shard(workspace).lock().reset(self.now(), workspace, ask);
+    pub(crate) fn sessions(
+        &self,
+        workspace: WorkspaceId,
+        grants: &[GrantId],
+        most: usize,
+    ) -> Vec<(GrantId, String)> {
+        self.shard(workspace).lock().sessions(self.now(), workspace, grants, most)
+    }
+
+    /// Empties a counter; what it held.
+    pub(crate) fn reset(&self, workspace: WorkspaceId, ask: &Ask) -> Amount {
+        self.changing(workspace).lock().reset(self.now(), workspace, ask)
     }
 
     #[expect(clippy::unused_self, reason = "the counterpart of Redis")]
     pub(crate) const fn health(&self) -> Health {
-        Health { store: "memory", fault: None, for_how_long: None, faults: 0, waiting_refunds: 0 }
+        Health {
+            store: "memory",
+            fault: None,
+            for_how_long: None,
+            faults: 0,
+            waiting_refunds: 0,
+            lost_refunds: 0,
+        }
     }
 
     /// Counters and reservations held, for tests of the bounds.
@@ -144,7 +179,7 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
 
     use chrono::DateTime;
-    use sluice_domain::{Amount, Reset, Scope, Window};
+    use sluice_domain::{Reset, Scope, Window};
 
     use super::*;
     use crate::contract::{CounterKey, Demand};

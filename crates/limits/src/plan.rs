@@ -23,12 +23,19 @@ pub(crate) struct Ask {
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) asks: Vec<Ask>,
+    /// The grant and session whose own counters are charged; a call has one session at most.
+    pub(crate) session: Option<(String, String)>,
     demands: Vec<(usize, Amount)>,
 }
 
 impl Plan {
     pub(crate) fn of(demands: &[Demand]) -> Self {
         let mut asks: Vec<Ask> = Vec::with_capacity(demands.len());
+        let session = demands
+            .iter()
+            .filter(|demand| demand.key.scope == Scope::Session && demand.amount > Amount::ZERO)
+            .find_map(|demand| demand.key.owner.split_once('/'))
+            .map(|(grant, session)| (grant.to_owned(), session.to_owned()));
         let demands = demands
             .iter()
             .map(|demand| {
@@ -44,7 +51,7 @@ impl Plan {
                 (at, demand.max)
             })
             .collect();
-        Self { asks, demands }
+        Self { asks, session, demands }
     }
 
     /// A reading of each demand from a reading of each ask.
@@ -97,6 +104,26 @@ pub(crate) fn escaped(part: &str) -> String {
     out
 }
 
+/// What [`escaped`] was made from.
+fn unescaped(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        bytes.push(u8::from_str_radix(after.get(..2)?, 16).ok()?);
+        rest = after.get(2..)?;
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).ok()
+}
+
+/// The grant and session of a session's counter, by the counter's name.
+pub(crate) fn session_of(name: &str) -> Option<(String, String)> {
+    let owner = name.strip_prefix("s:")?.rsplit(':').next()?;
+    let (grant, session) = owner.split_once("%2f")?;
+    Some((grant.to_owned(), unescaped(session)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +145,20 @@ mod tests {
         assert_ne!(name("a:b", "c"), name("a", "b:c"));
         assert_ne!(name("a%3a", "c"), name("a:", "c"));
         assert!(!name("a} {b", "ö\n").contains(['{', '}', ' ', '\n']));
+    }
+
+    #[test]
+    fn the_session_is_read_back_from_its_counters_name() {
+        let session = |owner: &str, scope| {
+            let key = CounterKey { scope, ..key("n", owner) };
+            session_of(&name(&key, Span::Month))
+        };
+        for id in ["a1.b-2_c", "a/b%2f", "ö:{x}"] {
+            let told = session(&format!("g-1/{id}"), Scope::Session);
+            assert_eq!(told, Some(("g-1".to_owned(), id.to_owned())));
+        }
+        assert_eq!(session("g-1", Scope::Session), None, "outside a session");
+        assert_eq!(session("g-1/a", Scope::Grant), None);
     }
 
     #[test]

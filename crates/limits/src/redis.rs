@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Value;
-use sluice_domain::{Amount, ReservationId, WorkspaceId};
+use sluice_domain::{Amount, GrantId, ReservationId, WorkspaceId};
 
 pub use self::address::RedisUrlError;
 use self::circuit::{Circuit, Refund};
 use self::script::{Call, Script};
-use crate::buckets::{duration, left};
+use crate::buckets::{Buckets, duration, from_parts, left};
 use crate::contract::{Clock, Reading, Reserved};
 use crate::plan::{Ask, Plan};
 use crate::span::{SECOND, Span};
@@ -27,11 +27,13 @@ use crate::unavailable::{Health, Reason, Unavailable};
 const LEAST_REMEMBERED: Duration = Duration::from_mins(1);
 /// How long a given-back reservation turns late reserves away.
 const VOID_REMEMBERED: Duration = Duration::from_mins(2);
+/// Counters, or indexes of sessions, that one script reads: other calls wait for it.
+const READ_AT_ONCE: usize = 1_000;
 
 /// How to use Redis.
 #[derive(Clone)]
 pub struct RedisOptions {
-    /// The bound on one answer, reconnecting included.
+    /// The bound on one answer, reconnecting included. A call may wait for two: its session and its limits.
     pub timeout: Duration,
     /// The first wait before a store that failed is tried again; doubles up to a second.
     pub first_retry: Duration,
@@ -42,7 +44,7 @@ pub struct RedisOptions {
 impl Default for RedisOptions {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(1),
+            timeout: Duration::from_millis(800),
             first_retry: Duration::from_millis(50),
             clock: None,
         }
@@ -117,6 +119,7 @@ impl RedisCounters {
         let mut call = Call::new(&script::BOOK);
         call.key(new).key(old).arg(&self.time()).arg(&keep.as_millis());
         call.arg(&LEAST_REMEMBERED.as_millis()).arg(&plan.asks.len());
+        call.arg(plan.session.as_ref().map_or(&String::new(), |(_, session)| session));
         for ask in &plan.asks {
             call.key(counter_key(workspace, &ask.name));
             push_ask(&mut call, ask);
@@ -124,6 +127,9 @@ impl RedisCounters {
         for ask in others {
             call.key(counter_key(workspace, &ask.name));
             push_span(&mut call, ask.span);
+        }
+        if let Some((grant, _)) = &plan.session {
+            call.key(sessions_key(workspace, grant));
         }
         call
     }
@@ -147,8 +153,12 @@ impl RedisCounters {
         }
         let refund = Refund::new(call);
         let done = self.circuit.run(refund.call()).await;
-        if done.as_ref().is_err_and(|failed| fault::concerns_all(&failed.reason)) {
-            self.circuit.keep(refund);
+        match &done {
+            Err(failed) if fault::concerns_all(&failed.reason) => {
+                self.circuit.keep(refund, &failed.reason);
+            }
+            Err(failed) => self.circuit.lost(&failed.reason),
+            Ok(_) => {}
         }
         done.map(|_| ())
     }
@@ -158,20 +168,55 @@ impl RedisCounters {
         workspace: WorkspaceId,
         asks: &[Ask],
     ) -> Result<Vec<Reading>, Unavailable> {
-        let mut call = Call::new(&script::READ);
-        call.arg(&self.time());
-        for ask in asks {
-            call.key(counter_key(workspace, &ask.name));
-            push_ask(&mut call, ask);
+        let mut readings = Vec::with_capacity(asks.len());
+        for piece in asks.chunks(READ_AT_ONCE) {
+            let mut call = Call::new(&script::READ);
+            call.arg(&self.time());
+            for ask in piece {
+                call.key(counter_key(workspace, &ask.name));
+            }
+            readings.extend(read_stored(&self.circuit.run(&call).await?, piece)?);
         }
-        read_answer(&self.circuit.run(&call).await?, asks).map(|(_, readings)| readings)
+        Ok(readings)
     }
 
-    pub(crate) async fn reset(&self, workspace: WorkspaceId, ask: &Ask) -> Result<(), Unavailable> {
+    pub(crate) async fn sessions(
+        &self,
+        workspace: WorkspaceId,
+        grants: &[GrantId],
+        most: usize,
+    ) -> Result<Vec<(GrantId, String)>, Unavailable> {
+        let mut found = Vec::new();
+        for piece in grants.chunks(READ_AT_ONCE) {
+            let mut call = Call::new(&script::SESSIONS);
+            call.arg(&self.time()).arg(&most);
+            for grant in piece {
+                call.key(sessions_key(workspace, &grant.to_string()));
+            }
+            let answer = self.circuit.run(&call).await?;
+            let told: Vec<Vec<String>> =
+                redis::from_redis_value(answer).map_err(|_| unexpected())?;
+            for (grant, sessions) in piece.iter().zip(told) {
+                found.extend(sessions.into_iter().map(|session| (*grant, session)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Empties a counter; what it held.
+    pub(crate) async fn reset(
+        &self,
+        workspace: WorkspaceId,
+        ask: &Ask,
+    ) -> Result<Amount, Unavailable> {
         let mut call = Call::new(&script::RESET);
         call.key(counter_key(workspace, &ask.name)).arg(&self.time());
         push_span(&mut call, ask.span);
-        self.circuit.run(&call).await.map(|_| ())
+        let answer = self.circuit.run(&call).await?;
+        let held: (String, String) = redis::from_redis_value(answer).map_err(|_| unexpected())?;
+        let (whole, part) = (held.0.parse(), held.1.parse());
+        let (Ok(whole), Ok(part)) = (whole, part) else { return Err(unexpected()) };
+        Ok(from_parts(whole, part))
     }
 
     /// Runs one of the scripts of the bindings.
@@ -215,6 +260,11 @@ fn counter_key(workspace: WorkspaceId, name: &str) -> String {
     format!("sluice:{{{workspace}}}:c:{name}")
 }
 
+/// Where a grant's charged sessions are noted.
+fn sessions_key(workspace: WorkspaceId, grant: &str) -> String {
+    format!("sluice:{{{workspace}}}:s:{grant}")
+}
+
 fn push_span(call: &mut Call, span: Span) {
     let (kind, length) = match span {
         Span::Sliding { width } => ("s", width),
@@ -233,17 +283,38 @@ fn push_ask(call: &mut Call, ask: &Ask) {
     }
 }
 
+fn unexpected() -> Unavailable {
+    Unavailable::certain(Reason::Other("unexpected answer".to_owned()))
+}
+
+/// Reads what counters hold, see `lua/read.lua`.
+fn read_stored(answer: &Value, asks: &[Ask]) -> Result<Vec<Reading>, Unavailable> {
+    let told: Vec<Option<Vec<u8>>> =
+        redis::FromRedisValue::from_redis_value_ref(answer).map_err(|_| unexpected())?;
+    let text = |stored: &Option<Vec<u8>>| {
+        String::from_utf8_lossy(stored.as_deref().unwrap_or_default()).into_owned()
+    };
+    let now = told.first().and_then(|now| text(now).parse::<i64>().ok());
+    let now = now.filter(|_| told.len() == asks.len() + 1).ok_or_else(unexpected)?;
+    let reading = |(ask, stored): (&Ask, &Option<Vec<u8>>)| {
+        let mut buckets = Buckets::parse(&text(stored));
+        buckets.settle(ask.span, now);
+        buckets.reading(ask.span, now, ask.max, ask.amount)
+    };
+    Ok(asks.iter().zip(&told[1..]).map(reading).collect())
+}
+
 /// Reads a verdict and four numbers for each ask, see `lua/common.lua`.
 fn read_answer(answer: &Value, asks: &[Ask]) -> Result<(String, Vec<Reading>), Unavailable> {
-    let words: Vec<String> = redis::FromRedisValue::from_redis_value_ref(answer)
-        .map_err(|_| Unavailable::certain(Reason::Other("unexpected answer".to_owned())))?;
+    let words: Vec<String> =
+        redis::FromRedisValue::from_redis_value_ref(answer).map_err(|_| unexpected())?;
     let numbers: Option<Vec<i128>> = words.iter().skip(1).map(|word| word.parse().ok()).collect();
     let numbers = numbers.filter(|numbers| numbers.len() == 4 * asks.len());
     let (Some(verdict), Some(numbers)) = (words.first(), numbers) else {
-        return Err(Unavailable::certain(Reason::Other("unexpected answer".to_owned())));
+        return Err(unexpected());
     };
     let readings = asks.iter().zip(numbers.chunks_exact(4)).map(|(ask, told)| {
-        let used = Amount::from_billionths(told[0] * Amount::ONE.billionths() + told[1]);
+        let used = from_parts(told[0], told[1]);
         let time = |micros: i128| {
             let micros = i64::try_from(micros).ok().filter(|micros| *micros >= 0);
             micros.map(|micros| duration(micros.min(400 * 86_400 * SECOND)))

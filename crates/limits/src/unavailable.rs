@@ -11,8 +11,8 @@ pub enum Reason {
     /// No answer within the bound.
     #[error("redis did not answer in time")]
     TimedOut,
-    /// User name or password refused, or none given where one is needed.
-    #[error("redis refused the user name or password")]
+    /// User name or password refused, none given where one is needed, or a user who may not run scripts.
+    #[error("redis refused the user name or password, or the user may not run scripts")]
     Credentials,
     /// `maxmemory` reached with a policy that evicts nothing.
     #[error("redis is out of memory")]
@@ -69,6 +69,9 @@ pub struct Health {
     pub faults: u64,
     /// Refunds that wait for the store to come back.
     pub waiting_refunds: usize,
+    /// Refunds that were given up: more waited than are kept, or the server will not take them.
+    /// Their calls stay charged until their window has passed.
+    pub lost_refunds: u64,
 }
 
 impl Health {

@@ -7,14 +7,18 @@ pub mod db;
 pub mod http;
 pub mod mcp_server;
 pub mod newer_schema;
+pub mod plug;
 pub mod raw_upstream;
 pub mod redis_cluster;
+pub mod redis_monitor;
 pub mod redis_server;
 pub mod sluice;
 
 pub use clock::TestClock;
 pub use mcp_server::{Behaviour, FakeServer, Framing, Seen};
+pub use plug::Plug;
 pub use raw_upstream::RawUpstream;
 pub use redis_cluster::RedisCluster;
+pub use redis_monitor::RedisMonitor;
 pub use redis_server::RedisServer;
 pub use sluice::{Setup, Sluice};

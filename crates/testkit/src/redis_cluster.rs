@@ -48,6 +48,31 @@ impl RedisCluster {
         &self.masters
     }
 
+    /// Moves the slot of a key from the master that has it to another one, with all its keys.
+    pub fn move_slot_of(&self, key: &str) {
+        let slot: u16 = query(&self.masters[0], &["CLUSTER", "KEYSLOT", key]);
+        let slot = slot.to_string();
+        let has = |master: &&RedisServer| {
+            let count = ["CLUSTER", "COUNTKEYSINSLOT", &slot];
+            query::<i64>(master, &count) > 0
+        };
+        let from = self.masters.iter().find(has).expect("the slot has keys");
+        let mut others = self.masters.iter().filter(|master| master.address() != from.address());
+        let to = others.next().expect("there are three");
+        let id = |master: &RedisServer| query::<String>(master, &["CLUSTER", "MYID"]);
+        let (from_id, to_id) = (id(from), id(to));
+        ask(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]);
+        ask(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
+        let keys: Vec<String> = query(from, &["CLUSTER", "GETKEYSINSLOT", &slot, "1000"]);
+        let port = to.address().port().to_string();
+        let mut words = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+        words.extend(keys.iter().map(String::as_str));
+        ask(from, &words);
+        for master in [to, from] {
+            ask(master, &["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]);
+        }
+    }
+
     fn wait_until_joined(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !self.masters.iter().all(|master| {
@@ -70,6 +95,10 @@ fn bus_port(master: &RedisServer) -> String {
 }
 
 fn ask(node: &RedisServer, words: &[&str]) -> String {
+    query(node, words)
+}
+
+fn query<T: redis::FromRedisValue>(node: &RedisServer, words: &[&str]) -> T {
     let client = redis::Client::open(node.url()).expect("the address is an address");
     let mut connection = client.get_connection().expect("the node listens");
     let mut command = redis::cmd(words[0]);

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct RedisServer {
     child: Option<Child>,
+    programs: Vec<String>,
     port: u16,
     settings: Vec<String>,
     dir: TempDir,
@@ -24,9 +25,19 @@ impl RedisServer {
 
     /// [`Self::start`] with more settings, such as `["--requirepass", "secret"]`.
     pub fn start_with(settings: &[&str]) -> Self {
+        Self::start_one(programs(), settings)
+    }
+
+    /// A Valkey server: the one that `SLUICE_TEST_VALKEY_SERVER` names, else `valkey-server` from
+    /// the path. Panics when there is none.
+    pub fn start_valkey() -> Self {
+        Self::start_one(valkey_programs(), &[])
+    }
+
+    fn start_one(programs: Vec<String>, settings: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let mut server = Self { child: None, port: free_port(), settings, dir };
+        let mut server = Self { child: None, programs, port: free_port(), settings, dir };
         server.restart();
         server
     }
@@ -41,7 +52,8 @@ impl RedisServer {
         );
         std::fs::write(&file, watch).expect("a file can be written");
         let settings = vec![file.display().to_string(), "--sentinel".to_owned()];
-        let mut server = Self { child: None, port: free_port(), settings, dir };
+        let mut server =
+            Self { child: None, programs: programs(), port: free_port(), settings, dir };
         server.restart();
         server
     }
@@ -72,7 +84,7 @@ impl RedisServer {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// Kills the server as a crash would; its data is lost.
+    /// Kills the server as a crash would; its data is lost, unless the settings keep it.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().ok();
@@ -80,17 +92,30 @@ impl RedisServer {
         }
     }
 
-    /// Starts an empty server on the same port, after killing the one that runs.
+    /// [`Self::restart`] with these settings besides the first ones.
+    pub fn restart_as(&mut self, settings: &[&str]) {
+        let count = self.settings.len();
+        self.settings.extend(settings.iter().map(|&setting| setting.to_owned()));
+        self.restart();
+        self.settings.truncate(count);
+    }
+
+    /// Starts a server on the same port, after killing the one that runs; empty, unless the settings
+    /// keep data.
     pub fn restart(&mut self) {
         self.kill();
-        for program in programs() {
+        for program in self.programs.clone() {
             if let Ok(child) = self.command(&program).spawn() {
                 self.child = Some(child);
                 self.wait_until_ready();
                 return;
             }
         }
-        panic!("no Redis: put `redis-server` on the path or name it in SLUICE_TEST_REDIS_SERVER");
+        panic!(
+            "none of {:?} can be started: put one on the path, or name it in \
+             SLUICE_TEST_REDIS_SERVER (Valkey: SLUICE_TEST_VALKEY_SERVER)",
+            self.programs
+        );
     }
 
     fn command(&self, program: &str) -> Command {
@@ -134,11 +159,19 @@ impl Drop for RedisServer {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the test runner names the program")]
 fn programs() -> Vec<String> {
-    match std::env::var("SLUICE_TEST_REDIS_SERVER") {
+    named("SLUICE_TEST_REDIS_SERVER", &["redis-server", "valkey-server"])
+}
+
+fn valkey_programs() -> Vec<String> {
+    named("SLUICE_TEST_VALKEY_SERVER", &["valkey-server"])
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test runner names the program")]
+fn named(variable: &str, else_one_of: &[&str]) -> Vec<String> {
+    match std::env::var(variable) {
         Ok(program) if !program.is_empty() => vec![program],
-        _ => vec!["redis-server".to_owned(), "valkey-server".to_owned()],
+        _ => else_one_of.iter().map(|&program| program.to_owned()).collect(),
     }
 }
 

@@ -185,6 +185,16 @@ local function tell(answer, counter, max, amount, now)
   answer[#answer + 1] = text(last and leaves_at(counter.span, last[1]) - now or -1)
 end
 
+-- Notes in a grant's index that a session was charged: member = session, score = when its counters
+-- are empty, in milliseconds. At most a thousand; the first to end goes.
+local function remember_session(index, session, now, life)
+  local at = now / 1000
+  redis.call('ZADD', index, 'GT', text(at + life), session)
+  redis.call('ZREMRANGEBYSCORE', index, '-inf', text(at))
+  redis.call('ZREMRANGEBYRANK', index, 0, -1001)
+  if redis.call('PTTL', index) < life then redis.call('PEXPIRE', index, text(life)) end
+end
+
 -- Reads one ask of six arguments: kind, length, max (whole, billionths), amount (whole, billionths).
 local function ask(at)
   return {

@@ -1,12 +1,9 @@
--- How counters stand. Changes nothing.
+-- What counters hold, as it is stored: `buckets.rs` reads it. Changes nothing.
 --
 -- KEYS  the counters
--- ARGV  1 the time, empty for Redis's own; then six for each counter (see `ask`)
--- Answer: `read`, then four for each counter (see `tell`)
+-- ARGV  1 the time, empty for Redis's own
+-- Answer: the time, then for each counter its text, or nothing
 
-local now, answer = clock(ARGV[1]), {'read'}
-for i = 1, #KEYS do
-  local asked = ask(6 * i - 4)
-  tell(answer, load(KEYS[i], asked.span, now), asked.max, asked.amount, now)
-end
+local answer = redis.call('MGET', unpack(KEYS))
+table.insert(answer, 1, text(clock(ARGV[1])))
 return answer

@@ -1,17 +1,17 @@
 //! The counters and reservations of some workspaces, under one lock.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sluice_domain::{Amount, ReservationId, WorkspaceId};
+use sluice_domain::{Amount, GrantId, ReservationId, WorkspaceId};
 
 use super::MemoryOptions;
 use crate::buckets::Buckets;
 use crate::contract::Reading;
-use crate::plan::Ask;
+use crate::plan::{Ask, session_of};
 use crate::span::{SECOND, Span};
 
 /// How many expired entries a call clears away: more than it adds, so that garbage never piles up.
@@ -134,11 +134,41 @@ impl Shard {
         readings(now, asks, &work, |_| Amount::ZERO)
     }
 
-    pub(crate) fn reset(&mut self, now: i64, workspace: WorkspaceId, ask: &Ask) {
-        if let Some(counter) = self.counters.get_mut(&(workspace, Arc::clone(&ask.name))) {
-            counter.buckets.filled.clear();
-            counter.buckets.epoch = now.max(counter.buckets.epoch + 1);
+    /// The sessions of grants whose counters still count, `most` of each grant. Looks at every
+    /// counter of the shard: for people, not for calls.
+    pub(crate) fn sessions(
+        &self,
+        now: i64,
+        workspace: WorkspaceId,
+        grants: &[GrantId],
+        most: usize,
+    ) -> Vec<(GrantId, String)> {
+        let mut of_grants: BTreeMap<String, Vec<String>> =
+            grants.iter().map(|grant| (grant.to_string(), Vec::new())).collect();
+        for ((of, name), counter) in &self.counters {
+            if *of == workspace
+                && counter.buckets.empties_at(counter.span).is_some_and(|ends| ends > now)
+                && let Some((grant, session)) = session_of(name)
+                && let Some(sessions) = of_grants.get_mut(&grant)
+                && sessions.len() < most
+                && !sessions.contains(&session)
+            {
+                sessions.push(session);
+            }
         }
+        let mut of = |grant: &GrantId| of_grants.remove(&grant.to_string()).unwrap_or_default();
+        grants.iter().flat_map(|grant| of(grant).into_iter().map(|one| (*grant, one))).collect()
+    }
+
+    /// Empties a counter; what it held.
+    pub(crate) fn reset(&mut self, now: i64, workspace: WorkspaceId, ask: &Ask) -> Amount {
+        let name = (workspace, Arc::clone(&ask.name));
+        let Some(counter) = self.counters.get_mut(&name) else { return Amount::ZERO };
+        counter.buckets.settle(counter.span, now);
+        let held = counter.buckets.used();
+        counter.buckets.filled.clear();
+        counter.buckets.epoch = now.max(counter.buckets.epoch + 1);
+        held
     }
 
     /// Copies of the counters asked for, without what counts no more.

@@ -56,6 +56,7 @@ pub(crate) struct Circuit {
     fault: Mutex<Option<Fault>>,
     faults: AtomicU64,
     refunds: Mutex<VecDeque<Refund>>,
+    lost_refunds: AtomicU64,
 }
 
 impl Circuit {
@@ -69,6 +70,7 @@ impl Circuit {
             fault: Mutex::new(None),
             faults: AtomicU64::new(0),
             refunds: Mutex::new(VecDeque::new()),
+            lost_refunds: AtomicU64::new(0),
         });
         circuit.probe().await;
         circuit
@@ -190,21 +192,31 @@ impl Circuit {
                 Ok(Err(error)) => error,
                 Err(_) => std::io::Error::from(std::io::ErrorKind::TimedOut).into(),
             };
-            if concerns_all(&unavailable(&error).reason) {
+            let reason = unavailable(&error).reason;
+            if concerns_all(&reason) {
                 self.refunds.lock().push_front(refund);
                 return Err(error);
             }
+            self.lost(&reason);
         }
     }
 
+    /// A refund was given up.
+    pub(crate) fn lost(&self, reason: &Reason) {
+        self.lost_refunds.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(%reason, "A refund is lost; its call stays charged until its window has passed");
+    }
+
     /// Keeps a refund for when the store is back.
-    pub(crate) fn keep(self: &Arc<Self>, refund: Refund) {
-        {
+    pub(crate) fn keep(self: &Arc<Self>, refund: Refund, reason: &Reason) {
+        let dropped = {
             let mut refunds = self.refunds.lock();
-            if refunds.len() >= MAX_WAITING {
-                refunds.pop_front();
-            }
+            let full = refunds.len() >= MAX_WAITING;
             refunds.push_back(refund);
+            if full { refunds.pop_front() } else { None }
+        };
+        if dropped.is_some() {
+            self.lost(reason);
         }
         self.pay_what_came_late();
     }
@@ -250,6 +262,7 @@ impl Circuit {
             fault: fault.map(|fault| fault.reason),
             faults: self.faults.load(Ordering::Relaxed),
             waiting_refunds: self.refunds.lock().len(),
+            lost_refunds: self.lost_refunds.load(Ordering::Relaxed),
         }
     }
 }

@@ -44,7 +44,7 @@ fn reason(error: &RedisError) -> Reason {
         kind => match error.code() {
             Some("OOM") => Reason::OutOfMemory,
             Some("MISCONF" | "NOREPLICAS") => Reason::ReadOnly,
-            Some("NOAUTH" | "WRONGPASS") => Reason::Credentials,
+            Some("NOAUTH" | "WRONGPASS" | "NOPERM") => Reason::Credentials,
             Some(code) => Reason::Other(code.to_owned()),
             // The link breaks in the midst of an answer.
             None if kind == ErrorKind::Parse => Reason::Unreachable,

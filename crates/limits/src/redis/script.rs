@@ -24,6 +24,7 @@ macro_rules! script {
 script!(BOOK, "", "common.lua", "book.lua");
 script!(REFUND, " flags=allow-oom", "common.lua", "refund.lua");
 script!(READ, " flags=no-writes", "common.lua", "read.lua");
+script!(SESSIONS, " flags=no-writes", "common.lua", "sessions.lua");
 script!(RESET, " flags=allow-oom", "common.lua", "reset.lua");
 script!(BIND, "", "bind.lua");
 script!(TOUCH, "", "touch.lua");

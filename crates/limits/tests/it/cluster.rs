@@ -40,6 +40,27 @@ async fn limits_hold_on_every_shard_of_a_cluster() {
 }
 
 #[tokio::test]
+async fn a_slot_that_moves_to_another_master_takes_its_counts_along() {
+    let cluster = RedisCluster::start();
+    let counters =
+        Counters::redis(&cluster.url(), RedisOptions::default()).await.expect("an address");
+    let (workspace, limit) = (WorkspaceId::new(), [demand("n", "hour", "3")]);
+    let reserve = async || counters.reserve(workspace, ReservationId::new(), &limit).await;
+    let given_back = ReservationId::new();
+    counters.reserve(workspace, given_back, &limit).await.expect("available");
+    assert!(reserve().await.expect("available").granted);
+    // MOVED, and that without a fault.
+    cluster.move_slot_of(&format!("{{{workspace}}}"));
+    assert!(reserve().await.expect("followed").granted);
+    assert!(!reserve().await.expect("available").granted, "the counts went along");
+    counters.refund(workspace, given_back, &limit).await.expect("available");
+    assert!(reserve().await.expect("available").granted, "and so did the reservations");
+    assert_eq!(counters.health().faults, 0);
+    cluster.move_slot_of(&format!("{{{workspace}}}"));
+    assert!(!reserve().await.expect("followed back").granted);
+}
+
+#[tokio::test]
 async fn a_cluster_addressed_as_one_server_is_named_as_such() {
     let cluster = RedisCluster::start();
     let node = cluster.masters()[0].url();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use sluice_domain::{Amount, ReservationId, Scope, WorkspaceId};
-use sluice_limits::Demand;
+use sluice_domain::{Amount, GrantId, ReservationId, Scope, WorkspaceId};
+use sluice_limits::{CounterKey, Demand, session_owner};
 
 use crate::store::{Store, amount, calendar, demand, of, on_both, weighing};
 
@@ -11,11 +11,13 @@ const SECOND: Duration = Duration::from_secs(1);
 const MICROSECOND: Duration = Duration::from_micros(1);
 
 on_both! {
+    const BODIES;
+
     async fn all_limits_are_charged_or_none(store: Store) {
         // F-R3: a call refused by the narrow limit leaves the broad one alone.
         let narrow = demand("narrow", "minute", "2");
         let broad = of("w", Demand {
-            key: sluice_limits::CounterKey { scope: Scope::Workspace, ..demand("broad", "minute", "100").key },
+            key: CounterKey { scope: Scope::Workspace, ..demand("broad", "minute", "100").key },
             ..demand("broad", "minute", "100")
         });
         for n in 0..50 {
@@ -286,13 +288,67 @@ on_both! {
     async fn a_reset_empties_one_counter_and_later_refunds_do_not_reach_past_it(store: Store) {
         let (before, limits) = (ReservationId::new(), [demand("a", "day", "2"), demand("b", "day", "2")]);
         store.reserve_as(before, &limits).await;
-        store.counters.reset(store.workspace, &limits[0].key).await.expect("available");
+        let held = store.counters.reset(store.workspace, &limits[0].key).await.expect("available");
+        assert_eq!(held, Amount::ONE, "what was there is told, for the record");
+        let empty = store.counters.reset(store.workspace, &demand("c", "day", "2").key).await;
+        assert_eq!(empty.expect("available"), Amount::ZERO);
         assert_eq!(store.used(&limits[0]).await, "0");
         assert_eq!(store.used(&limits[1]).await, "1");
         store.reserve(&limits).await;
         store.refund(before, &limits).await;
         assert_eq!(store.used(&limits[0]).await, "1");
         assert_eq!(store.used(&limits[1]).await, "1");
+    }
+
+    async fn a_grants_sessions_are_found_while_they_count(store: Store) {
+        let (one, other) = (GrantId::new(), GrantId::new());
+        let of_session = |grant: GrantId, session: &str, window| {
+            let key = CounterKey {
+                scope: Scope::Session,
+                owner: session_owner(grant, session),
+                ..demand("n", window, "2").key
+            };
+            Demand { key, ..demand("n", window, "2") }
+        };
+        let sessions = async |most| {
+            let found = store.counters.sessions(store.workspace, &[one, other], most).await;
+            let mut found = found.expect("available");
+            found.sort();
+            found
+        };
+        assert!(sessions(10).await.is_empty());
+        let odd = "a/b:{c}%2f ö";
+        for (grant, session, window) in
+            [(one, "s-1", "second"), (one, odd, "hour"), (one, odd, "hour"), (other, "s-1", "hour")]
+        {
+            let plain = demand("plain", "hour", "100");
+            assert!(store.reserve(&[plain, of_session(grant, session, window)]).await.granted);
+        }
+        let refused = store.reserve(&[of_session(one, odd, "hour")]).await;
+        assert!(!refused.granted);
+        let elsewhere = of_session(one, "elsewhere", "hour");
+        store.counters.reserve(WorkspaceId::new(), ReservationId::new(), &[elsewhere]).await.expect("available");
+        let all = [(one, odd.to_owned()), (one, "s-1".to_owned()), (other, "s-1".to_owned())];
+        let mut sorted = all.to_vec();
+        sorted.sort();
+        assert_eq!(sessions(10).await, sorted);
+        assert_eq!(sessions(1).await.len(), 2, "so many of each grant");
+        assert!(sessions(0).await.is_empty());
+        // The plain counter of the call lives for an hour; the session's own second has passed.
+        store.advance(SECOND * 7_200);
+        assert!(sessions(10).await.is_empty());
+    }
+
+    async fn many_counters_are_read_at_once(store: Store) {
+        let limit = |n: usize| demand(&format!("n{n}"), "hour", "5");
+        for n in [0, 999, 1_000, 2_499] {
+            assert!(store.reserve(&[limit(n)]).await.granted);
+        }
+        let keys: Vec<_> = (0..2_500).map(|n| (limit(n).key, limit(n).max)).collect();
+        let read = store.counters.read(store.workspace, &keys).await.expect("available");
+        assert_eq!(read.len(), 2_500);
+        let charged: Vec<_> = (0..2_500).filter(|&n| read[n].used > Amount::ZERO).collect();
+        assert_eq!(charged, [0, 999, 1_000, 2_499]);
     }
 
     async fn reading_tells_how_a_counter_stands_and_charges_nothing(store: Store) {

@@ -3,9 +3,14 @@
 mod bindings;
 mod cluster;
 mod contract;
+mod cost;
+mod day;
+mod everywhere;
 mod failure;
 mod file;
 mod model;
+mod real_time;
 mod reference;
+mod refunds;
 mod shared;
 mod store;

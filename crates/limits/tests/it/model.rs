@@ -1,13 +1,16 @@
-//! Random histories of calls, retries, refunds, releases, resets and time, compared step by step
-//! with the slow reference, on both stores.
+//! Random histories of calls, retries, lost answers, refunds, releases, crashes and time, window
+//! borders among it, compared step by step with the slow reference, on both stores.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sluice_domain::ReservationId;
-use sluice_limits::Demand;
+use sluice_limits::{Counters, Demand, RedisOptions};
+use sluice_testkit::RedisServer;
+use tempfile::TempDir;
 
 use crate::reference::Reference;
 use crate::store::{Store, amount, calendar, demand, of};
@@ -15,12 +18,35 @@ use crate::store::{Store, amount, calendar, demand, of};
 /// One step of a history. Numbers pick among what there is.
 #[derive(Debug, Clone)]
 enum Step {
-    Reserve { limits: usize, billionths: i128 },
-    Repeat { which: usize },
-    Refund { which: usize },
-    Release { which: usize, limits: usize },
-    Pass { micros: i64 },
-    Look,
+    Reserve {
+        limits: usize,
+        billionths: i128,
+    },
+    /// The caller gives up half-way, and asks again under the same id.
+    Lost {
+        limits: usize,
+    },
+    Repeat {
+        which: usize,
+    },
+    Refund {
+        which: usize,
+    },
+    Release {
+        which: usize,
+        limits: usize,
+    },
+    Pass {
+        micros: i64,
+    },
+    /// To just before, or right at, the next border of a calendar day.
+    Border {
+        before: bool,
+    },
+    /// The counters of the process are written to their file, as they are every few seconds.
+    Write,
+    /// The process dies; a new one goes on with what is in the file, or in Redis.
+    Crash,
 }
 
 fn steps(longest: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -44,7 +70,10 @@ fn steps(longest: usize) -> impl Strategy<Value = Vec<Step>> {
         3 => (0_usize..100).prop_map(|which| Step::Refund { which }),
         2 => (0_usize..100, 1_usize..16).prop_map(|(which, limits)| Step::Release { which, limits }),
         8 => micros.prop_map(|micros| Step::Pass { micros }),
-        1 => Just(Step::Look),
+        1 => any::<bool>().prop_map(|before| Step::Border { before }),
+        2 => (1_usize..16).prop_map(|limits| Step::Lost { limits }),
+        2 => Just(Step::Write),
+        1 => Just(Step::Crash),
     ];
     prop::collection::vec(step, 1..longest)
 }
@@ -77,11 +106,43 @@ struct Booked {
 
 struct Run {
     store: Store,
+    /// Where the store's Redis is; none: it is in memory.
+    redis: Option<String>,
+    files: TempDir,
     reference: Reference,
     booked: Vec<Booked>,
+    /// What was true when the counters were last written.
+    written: (Reference, Vec<Booked>),
 }
 
 impl Run {
+    fn new(store: Store, redis: Option<String>) -> Self {
+        let files = tempfile::tempdir().expect("a directory");
+        let (reference, booked, written) = Default::default();
+        Self { store, redis, files, reference, booked, written }
+    }
+
+    async fn write(&mut self) {
+        let file = self.files.path().join("counters.json");
+        if self.store.counters.save_changes(&file).await.expect("written") {
+            self.written = (self.reference.clone(), self.booked.clone());
+        }
+    }
+
+    /// What Redis keeps goes on; in memory, what was counted since the last writing is forgotten.
+    async fn crash(&mut self) {
+        let clock = self.store.clock.function();
+        if let Some(url) = &self.redis {
+            let options = RedisOptions { clock: Some(clock), ..RedisOptions::default() };
+            self.store.counters = Counters::redis(url, options).await.expect("an address");
+            return;
+        }
+        self.store.counters = Counters::in_memory(clock);
+        let file = self.files.path().join("counters.json");
+        self.store.counters.load(&file).await.expect("read");
+        (self.reference, self.booked) = self.written.clone();
+    }
+
     async fn step(&mut self, step: &Step) {
         let now = self.store.clock.now();
         let workspace = self.store.workspace;
@@ -115,10 +176,26 @@ impl Run {
                     self.booked.push(Booked { id: new, demands, at: now, remembered });
                 }
             }
+            Step::Lost { limits: set } => {
+                let (id, demands) = (ReservationId::new(), limits(set, 1_000_000_000));
+                let kept = Duration::from_hours(168);
+                // Polled once, it is sent; nobody hears the answer.
+                let counters = &self.store.counters;
+                let _ = counters.reserve_for(workspace, id, &demands, kept).now_or_never();
+                self.reserve(id, &demands).await;
+                self.booked.push(Booked { id, demands, at: now, remembered: TimeDelta::days(7) });
+            }
             Step::Pass { micros } => {
                 self.store.advance(Duration::from_micros(micros.unsigned_abs()));
             }
-            Step::Look => {}
+            Step::Border { before } => {
+                let tomorrow = now.date_naive() + chrono::Days::new(1);
+                let border = tomorrow.and_time(chrono::NaiveTime::MIN).and_utc();
+                let left = border - now - TimeDelta::microseconds(i64::from(before));
+                self.store.advance(left.to_std().unwrap_or_default());
+            }
+            Step::Write => self.write().await,
+            Step::Crash => self.crash().await,
         }
         self.compare().await;
     }
@@ -134,8 +211,7 @@ impl Run {
     async fn reserve(&mut self, id: ReservationId, demands: &[Demand]) {
         let (now, workspace) = (self.store.clock.now(), self.store.workspace);
         let kept = Duration::from_hours(168);
-        let known = self.reference.charges.iter().any(|charge| charge.id == id)
-            || self.reference.void.contains(&id);
+        let known = self.reference.knows(id);
         let waits: Vec<_> = demands.iter().map(|demand| self.reference.wait(demand, now)).collect();
         let rightly = self.reference.is_refused_rightly(demands, now);
         let expected = self.reference.reserve(id, demands, now);
@@ -162,8 +238,8 @@ impl Run {
     }
 }
 
-async fn history(store: Store, steps: &[Step]) {
-    let mut run = Run { store, reference: Reference::default(), booked: Vec::new() };
+async fn history(store: Store, redis: Option<String>, steps: &[Step]) {
+    let mut run = Run::new(store, redis);
     for step in steps {
         run.step(step).await;
     }
@@ -184,8 +260,8 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn memory_does_as_the_reference() {
     let runtime = runtime();
-    let outcome = runner(400).run(&steps(120), |steps| {
-        runtime.block_on(history(Store::in_memory(), &steps));
+    let outcome = runner(250).run(&steps(120), |steps| {
+        runtime.block_on(history(Store::in_memory(), None, &steps));
         Ok(())
     });
     outcome.expect("every history agrees");
@@ -193,52 +269,12 @@ fn memory_does_as_the_reference() {
 
 #[test]
 fn redis_does_as_the_reference() {
-    let runtime = runtime();
-    let store = runtime.block_on(Store::in_redis());
-    let server = store.redis.as_ref().expect("a server");
-    let outcome = runner(30).run(&steps(80), |steps| {
+    let (runtime, server) = (runtime(), RedisServer::start());
+    let outcome = runner(40).run(&steps(80), |steps| {
         // One server for all histories, a workspace for each.
-        let fresh = Store::in_memory();
-        let options = sluice_limits::RedisOptions {
-            clock: Some(fresh.clock.function()),
-            ..sluice_limits::RedisOptions::default()
-        };
-        let counters = runtime
-            .block_on(sluice_limits::Counters::redis(&server.url(), options))
-            .expect("the address is fine");
-        runtime.block_on(history(Store { counters, ..fresh }, &steps));
+        let store = runtime.block_on(Store::at(&server.url()));
+        runtime.block_on(history(store, Some(server.url()), &steps));
         Ok(())
     });
     outcome.expect("every history agrees");
-}
-
-/// A day of traffic, two calls a second in bursts, against the reference.
-#[tokio::test]
-async fn a_days_traffic_counts_as_the_reference_does() {
-    let store = Store::in_memory();
-    let mut run = Run { store, reference: Reference::default(), booked: Vec::new() };
-    let mut state = 0x2026_1130_u64;
-    let mut random = |below: u64| {
-        // A linear congruential generator: the same day at every run.
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
-    for _ in 0..24 * 60 {
-        for _ in 0..random(4) {
-            let demands = limits(usize::try_from(1 + random(15)).expect("small"), 1_000_000_000);
-            let id = ReservationId::new();
-            run.reserve(id, &demands).await;
-            if random(10) == 0 {
-                run.reference.refund(id);
-                run.store.refund(id, &demands).await;
-            }
-            run.store.advance(Duration::from_micros(random(30_000_000)));
-        }
-        run.store.advance(Duration::from_micros(random(60_000_000)));
-    }
-    assert!(run.reference.charges.len() > 200, "the day was not empty");
-    for limit in limits(3, 1) {
-        run.reference.check_promise(&limit.key, limit.max);
-    }
 }

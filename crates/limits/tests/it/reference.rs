@@ -1,5 +1,6 @@
 //! A slow, obvious counter to compare with: it keeps every charge for ever.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, Months, NaiveTime, TimeDelta, Utc};
@@ -9,17 +10,18 @@ use sluice_limits::{CounterKey, Demand};
 #[derive(Debug, Clone)]
 pub(crate) struct Charge {
     pub(crate) id: ReservationId,
-    pub(crate) key: CounterKey,
     pub(crate) at: DateTime<Utc>,
+    pub(crate) ends: DateTime<Utc>,
     pub(crate) amount: Amount,
     pub(crate) given_back: bool,
 }
 
 /// Every charge there ever was.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Reference {
-    pub(crate) charges: Vec<Charge>,
-    pub(crate) void: Vec<ReservationId>,
+    charges: HashMap<CounterKey, Vec<Charge>>,
+    charged: HashSet<ReservationId>,
+    void: HashSet<ReservationId>,
 }
 
 /// When a charge counts no more, told from the words of the contract.
@@ -46,9 +48,18 @@ pub(crate) fn ends(key: &CounterKey, at: DateTime<Utc>) -> DateTime<Utc> {
 }
 
 impl Reference {
+    /// Charges of a counter that were not given back.
+    fn of(&self, key: &CounterKey) -> impl Iterator<Item = &Charge> {
+        self.charges.get(key).into_iter().flatten().filter(|charge| !charge.given_back)
+    }
+
     fn counting(&self, key: &CounterKey, now: DateTime<Utc>) -> Vec<&Charge> {
-        let of_key = self.charges.iter().filter(|charge| charge.key == *key && !charge.given_back);
-        of_key.filter(|charge| ends(key, charge.at) > now).collect()
+        self.of(key).filter(|charge| charge.ends > now).collect()
+    }
+
+    /// Whether the id was charged or given back before.
+    pub(crate) fn knows(&self, id: ReservationId) -> bool {
+        self.void.contains(&id) || self.charged.contains(&id)
     }
 
     pub(crate) fn used(&self, key: &CounterKey, now: DateTime<Utc>) -> Amount {
@@ -64,12 +75,10 @@ impl Reference {
         if demand.amount > demand.max || self.fits(demand, now) {
             return None;
         }
-        let mut moments: Vec<_> = self
-            .counting(&demand.key, now)
-            .iter()
-            .map(|charge| ends(&demand.key, charge.at))
-            .collect();
+        let mut moments: Vec<_> =
+            self.counting(&demand.key, now).iter().map(|charge| charge.ends).collect();
         moments.sort_unstable();
+        moments.dedup();
         let first = moments.into_iter().find(|&moment| self.fits(demand, moment))?;
         (first - now).to_std().ok()
     }
@@ -84,27 +93,26 @@ impl Reference {
         if self.void.contains(&id) {
             return false;
         }
-        if self.charges.iter().any(|charge| charge.id == id) {
+        if self.knows(id) {
             return true;
         }
         let granted = demands.iter().all(|demand| self.fits(demand, now));
         if granted {
-            self.charges.extend(demands.iter().map(|demand| Charge {
-                id,
-                key: demand.key.clone(),
-                at: now,
-                amount: demand.amount,
-                given_back: false,
-            }));
+            self.charged.insert(id);
+            for demand in demands {
+                let (amount, ends) = (demand.amount, ends(&demand.key, now));
+                let charge = Charge { id, at: now, ends, amount, given_back: false };
+                self.charges.entry(demand.key.clone()).or_default().push(charge);
+            }
         }
         granted
     }
 
     pub(crate) fn refund(&mut self, id: ReservationId) {
-        for charge in self.charges.iter_mut().filter(|charge| charge.id == id) {
+        for charge in self.charges.values_mut().flatten().filter(|charge| charge.id == id) {
             charge.given_back = true;
         }
-        self.void.push(id);
+        self.void.insert(id);
     }
 
     pub(crate) fn rebook(
@@ -114,11 +122,11 @@ impl Reference {
         demands: &[Demand],
         now: DateTime<Utc>,
     ) -> bool {
-        let (charges, void) = (self.charges.clone(), self.void.clone());
+        let before = self.clone();
         self.refund(old);
         let granted = self.reserve(new, demands, now);
         if !granted {
-            (self.charges, self.void) = (charges, void);
+            *self = before;
         }
         granted
     }
@@ -126,8 +134,7 @@ impl Reference {
     /// The promise, checked after the fact and without buckets: no window-long span holds more than `max`.
     pub(crate) fn check_promise(&self, key: &CounterKey, max: Amount) {
         let window = TimeDelta::seconds(i64::from(key.window.seconds()));
-        let of_key: Vec<_> =
-            self.charges.iter().filter(|charge| charge.key == *key && !charge.given_back).collect();
+        let of_key: Vec<_> = self.of(key).collect();
         for last in &of_key {
             let span = of_key.iter().filter(|c| c.at <= last.at && c.at > last.at - window);
             let total = sum(span.map(|charge| charge.amount));
@@ -140,9 +147,7 @@ impl Reference {
         demands.iter().any(|demand| {
             let window = TimeDelta::seconds(i64::from(demand.key.window.seconds()));
             let span = window + window / 20;
-            let recent = self.charges.iter().filter(|charge| {
-                charge.key == demand.key && !charge.given_back && charge.at > now - span
-            });
+            let recent = self.of(&demand.key).filter(|charge| charge.at > now - span);
             let total = sum(recent.map(|charge| charge.amount)).saturating_add(demand.amount);
             total > demand.max
         })

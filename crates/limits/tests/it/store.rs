@@ -27,10 +27,17 @@ impl Store {
 
     /// Redis with the test's clock.
     pub(crate) async fn in_redis() -> Self {
-        let (redis, clock) = (RedisServer::start(), TestClock::at(START));
+        let redis = RedisServer::start();
+        let store = Self::at(&redis.url()).await;
+        Self { redis: Some(redis), ..store }
+    }
+
+    /// A workspace of its own in a Redis, Valkey, cluster or Sentinel's master that others share.
+    pub(crate) async fn at(url: &str) -> Self {
+        let clock = TestClock::at(START);
         let options = RedisOptions { clock: Some(clock.function()), ..RedisOptions::default() };
-        let counters = Counters::redis(&redis.url(), options).await.expect("the address is fine");
-        Self { counters, clock, workspace: WorkspaceId::new(), redis: Some(redis) }
+        let counters = Counters::redis(url, options).await.expect("the address is fine");
+        Self { counters, clock, workspace: WorkspaceId::new(), redis: None }
     }
 
     pub(crate) fn advance(&self, by: Duration) {
@@ -103,25 +110,36 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: 
     }
 }
 
-/// Makes a test of each body: one in memory, one in Redis.
+/// The body of a test as a value, for stores that are dear to start: one of them runs all bodies.
+pub(crate) type Body = fn(Store) -> std::pin::Pin<Box<dyn Future<Output = ()>>>;
+
+/// Makes a test of each body: one in memory, one in Redis; and, if it is named, a list of all bodies.
 macro_rules! on_both {
-    ($($(#[$meta:meta])* async fn $name:ident($store:ident: Store) $body:block)+) => { $(
-        $(#[$meta])*
-        mod $name {
-            use super::*;
+    (const $list:ident; $($(#[$meta:meta])* async fn $name:ident($store:ident: Store) $body:block)+) => {
+        $crate::store::on_both! { $($(#[$meta])* async fn $name($store: Store) $body)+ }
 
-            async fn body($store: Store) $body
+        pub(crate) const $list: &[(&str, $crate::store::Body)] =
+            &[$((stringify!($name), |store| Box::pin($name::body(store)))),+];
+    };
+    ($($(#[$meta:meta])* async fn $name:ident($store:ident: Store) $body:block)+) => {
+        $(
+            $(#[$meta])*
+            mod $name {
+                use super::*;
 
-            #[tokio::test]
-            async fn in_memory() {
-                body(Store::in_memory()).await;
+                pub(super) async fn body($store: Store) $body
+
+                #[tokio::test]
+                async fn in_memory() {
+                    body(Store::in_memory()).await;
+                }
+
+                #[tokio::test]
+                async fn in_redis() {
+                    body(Store::in_redis().await).await;
+                }
             }
-
-            #[tokio::test]
-            async fn in_redis() {
-                body(Store::in_redis().await).await;
-            }
-        }
-    )+ };
+        )+
+    };
 }
 pub(crate) use on_both;
