@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::call::{limit_refusal, refusal};
 use crate::canonical;
-use crate::decide::{self, Booking, Charged};
+use crate::decide::{self, Booking, Charged, Unsent};
 use crate::exchange::{ApprovalRef, Exchange, Refusal};
 use crate::headers;
 use crate::hold::{PROGRESS_EVERY, Progress, streamed};
@@ -112,6 +112,10 @@ async fn park(
     let booked =
         booking.clone().unwrap_or(Booking { id: ReservationId::new(), demands: Vec::new() });
     let reservation = booked.id;
+    // If the client goes meanwhile, nobody knows whether it was parked: what is not charged while
+    // it waits is charged at its release.
+    let unsent =
+        booking.as_ref().map(|booking| Unsent::of(&inner, route.record.workspace, booking));
     let parked = approvals
         .park(ParkedCall {
             key,
@@ -133,6 +137,9 @@ async fn park(
             at: (inner.clock)(),
         })
         .await;
+    if let Some(unsent) = unsent {
+        unsent.goes_on();
+    }
     // Another identical call was faster, or it could not be parked: this charge is not needed.
     let kept = parked.as_ref().is_ok_and(|approval| approval.reservation == reservation);
     if let (Some(booking), false) = (&booking, kept) {
@@ -355,9 +362,15 @@ async fn rebooked(
         Ok(reserved) if reserved.granted => Ok(Some(booking)),
         Ok(reserved) => Err(decide::limited(&decision.charges, &reserved)
             .map_or_else(taken, |limited| limit_refusal(&tool.name, &limited))),
-        Err(_) => match decide::unavailable(decision) {
-            None => Ok(None),
-            Some(limited) => Err(limit_refusal(&tool.name, &limited)),
+        Err(error) => match decide::unavailable(decision) {
+            None => Ok(error.doubtful.then_some(booking)),
+            Some(limited) => {
+                // Charged or not, and the parked charge given back or not: the next release charges.
+                if error.doubtful {
+                    decide::refund(&exchange.inner, route, &booking).await;
+                }
+                Err(limit_refusal(&tool.name, &limited))
+            }
         },
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{Charge, Code, OnUnavailable, ReservationId, Scope};
-use sluice_limits::{Demand, Unavailable};
+use sluice_domain::{Charge, Code, OnUnavailable, ReservationId, Scope, WorkspaceId};
+use sluice_limits::{Counters, Demand, Unavailable, session_owner};
 use sluice_mcp::ToolCall;
 use sluice_policy::{Arguments, CallInput, Decision, Settings};
 
@@ -66,6 +66,36 @@ pub(crate) struct Booking {
     pub(crate) demands: Vec<Demand>,
 }
 
+/// While this lives, its call cannot have been sent. Dropped without [`Self::goes_on`] because the
+/// client has gone, it gives the booking back.
+pub(crate) struct Unsent<'a> {
+    inner: &'a Inner,
+    workspace: WorkspaceId,
+    booking: Option<&'a Booking>,
+}
+
+impl<'a> Unsent<'a> {
+    pub(crate) const fn of(inner: &'a Inner, workspace: WorkspaceId, booking: &'a Booking) -> Self {
+        Self { inner, workspace, booking: Some(booking) }
+    }
+
+    /// The call goes on, and its booking with it.
+    pub(crate) fn goes_on(mut self) {
+        self.booking = None;
+    }
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        let Some(booking) = self.booking.cloned() else { return };
+        let (counters, workspace) = (self.inner.counters.clone(), self.workspace);
+        // Without a runtime the process is going down.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { give_back(&counters, workspace, &booking).await });
+        }
+    }
+}
+
 /// Why limits refuse a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Limited {
@@ -95,7 +125,7 @@ pub(crate) fn demands(
         .iter()
         .map(|charge| {
             let owner = match (charge.scope, session) {
-                (Scope::Session, Some(session)) => session.id.clone(),
+                (Scope::Session, Some(session)) => session_owner(record.grant.id, &session.id),
                 (Scope::Session, None) | (Scope::Grant, _) => record.grant.id.to_string(),
                 (Scope::Server, _) => record.server.id.to_string(),
                 (Scope::Workspace, _) => record.workspace.to_string(),
@@ -134,6 +164,7 @@ pub(crate) async fn charge(
     let workspace = route.record.workspace;
     let booking =
         Booking { id: ReservationId::new(), demands: demands(route, session, &decision.charges) };
+    let unsent = Unsent::of(inner, workspace, &booking);
     let reserving = inner.counters.reserve_for(
         workspace,
         booking.id,
@@ -145,6 +176,7 @@ pub(crate) async fn charge(
     } else {
         Some(reserving.await)
     };
+    unsent.goes_on();
     match reserved {
         Some(Ok(reserved)) if reserved.granted => Charged::Booked(Some(booking)),
         Some(Ok(reserved)) => match limited(&decision.charges, &reserved) {
@@ -174,7 +206,8 @@ async fn without_counters(
 ) -> Charged {
     metrics::counter!("sluice_limits_unavailable_total").increment(1);
     match unavailable(decision) {
-        None => Charged::Booked(None),
+        // Perhaps it was charged after all: then it must be given back if the call is not made.
+        None => Charged::Booked(error.doubtful.then(|| booking.clone())),
         Some(limited) if decision.observing => Charged::Observed(limited),
         Some(limited) => {
             if error.doubtful {
@@ -187,8 +220,11 @@ async fn without_counters(
 
 /// Gives a booking back: the call never reached the upstream.
 pub(crate) async fn refund(inner: &Inner, route: &Route, booking: &Booking) {
-    let workspace = route.record.workspace;
-    if let Err(error) = inner.counters.refund(workspace, booking.id, &booking.demands).await {
+    give_back(&inner.counters, route.record.workspace, booking).await;
+}
+
+async fn give_back(counters: &Counters, workspace: WorkspaceId, booking: &Booking) {
+    if let Err(error) = counters.refund(workspace, booking.id, &booking.demands).await {
         tracing::warn!(%workspace, %error, "A refund has to wait for the counters");
     }
 }

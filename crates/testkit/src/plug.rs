@@ -1,18 +1,28 @@
-//! A relay in front of a TCP service that a test can pull out: what was connected breaks, and
-//! nobody gets in until it is put back.
+//! A relay in front of a TCP service that a test can pull out, so that what was connected breaks and
+//! nobody gets in; or hold, so that nothing passes while everything stands.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Through,
+    Held,
+    Pulled,
+}
 
 /// See the module's head. Ends with the value.
 #[derive(Debug)]
 pub struct Plug {
     address: SocketAddr,
-    pulled: watch::Sender<bool>,
+    state: watch::Sender<State>,
+    sent: watch::Sender<usize>,
     task: JoinHandle<()>,
 }
 
@@ -21,22 +31,23 @@ impl Plug {
     pub async fn before(target: SocketAddr) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let (pulled, state) = watch::channel(false);
+        let (state, sent) = (watch::channel(State::Through).0, watch::channel(0).0);
+        let (states, counts) = (state.subscribe(), sent.clone());
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                if !*state.borrow() {
-                    tokio::spawn(relay(stream, target, state.clone()));
+                if *states.borrow() != State::Pulled {
+                    tokio::spawn(relay(stream, target, states.clone(), counts.clone()));
                 }
             }
         });
-        Self { address, pulled, task }
+        Self { address, state, sent, task }
     }
 
     /// The same for the server of a database address, and the address that leads through it.
     pub async fn before_url(url: &str) -> (Self, String) {
         let mut url: url::Url = url.parse().expect("the address is a URL");
         let host = url.host_str().expect("it names a host").to_owned();
-        let port = url.port().unwrap_or(5432);
+        let port = url.port().expect("it names a port");
         let mut found = tokio::net::lookup_host((host, port)).await.expect("the host is known");
         let plug = Self::before(found.next().expect("it has an address")).await;
         url.set_host(Some("127.0.0.1")).expect("a host can be set");
@@ -51,27 +62,84 @@ impl Plug {
 
     /// Breaks every connection, and refuses new ones.
     pub fn pull(&self) {
-        self.pulled.send_replace(true);
+        self.state.send_replace(State::Pulled);
     }
 
-    /// Lets connections through again.
+    /// Keeps everything that is sent to the service, until [`Self::put_back`].
+    pub fn hold(&self) {
+        self.state.send_replace(State::Held);
+    }
+
+    /// Lets everything through again, what was held first.
     pub fn put_back(&self) {
-        self.pulled.send_replace(false);
+        self.state.send_replace(State::Through);
+    }
+
+    /// How many pieces have been sent towards the service so far.
+    pub fn sent(&self) -> usize {
+        *self.sent.borrow()
+    }
+
+    /// Waits until so many pieces have been sent towards the service, held ones too; half a minute.
+    pub async fn until_sent(&self, count: usize) {
+        let mut sent = self.sent.subscribe();
+        let enough = sent.wait_for(|sent| *sent >= count);
+        let enough = tokio::time::timeout(Duration::from_secs(30), enough).await;
+        enough.expect("it is sent").expect("the plug outlives its watcher");
     }
 }
 
 impl Drop for Plug {
     fn drop(&mut self) {
-        self.pulled.send_replace(true);
+        self.state.send_replace(State::Pulled);
         self.task.abort();
     }
 }
 
-async fn relay(mut stream: TcpStream, target: SocketAddr, mut pulled: watch::Receiver<bool>) {
-    let Ok(mut other) = TcpStream::connect(target).await else { return };
+async fn relay(
+    stream: TcpStream,
+    target: SocketAddr,
+    mut states: watch::Receiver<State>,
+    sent: watch::Sender<usize>,
+) {
+    let Ok(other) = TcpStream::connect(target).await else { return };
+    let ((from_client, mut to_client), (mut from_service, to_service)) =
+        (stream.into_split(), other.into_split());
+    let there = pass(from_client, to_service, states.clone(), sent);
     tokio::select! {
-        _ = copy_bidirectional(&mut stream, &mut other) => {}
-        _ = pulled.wait_for(|pulled| *pulled) => {}
+        () = there => {}
+        _ = tokio::io::copy(&mut from_service, &mut to_client) => {}
+        _ = states.wait_for(|state| *state == State::Pulled) => {}
+    }
+}
+
+/// Passes on what the client sends, piece by piece, as soon as nothing holds it.
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut states: watch::Receiver<State>,
+    sent: watch::Sender<usize>,
+) {
+    let (mut held, mut piece, mut ended) = (Vec::new(), [0; 16 * 1024], false);
+    loop {
+        let holds = *states.borrow_and_update() == State::Held;
+        if !holds && !held.is_empty() && to.write_all(&std::mem::take(&mut held)).await.is_err() {
+            return;
+        }
+        // What a client sent before it hung up still arrives.
+        if ended && !holds {
+            return;
+        }
+        tokio::select! {
+            read = from.read(&mut piece), if !ended => match read {
+                Ok(count) if count > 0 => {
+                    held.extend_from_slice(&piece[..count]);
+                    sent.send_modify(|sent| *sent += 1);
+                }
+                _ => ended = true,
+            },
+            changed = states.changed() => if changed.is_err() { return },
+        }
     }
 }
 
@@ -96,6 +164,11 @@ mod tests {
         let mut byte = [0];
         let mut connected = TcpStream::connect(plug.address()).await.expect("connects");
         connected.write_all(b"a").await.expect("sent");
+        assert_eq!(connected.read(&mut byte).await.expect("echoed"), 1);
+        plug.hold();
+        connected.write_all(b"c").await.expect("sent");
+        plug.until_sent(2).await;
+        plug.put_back();
         assert_eq!(connected.read(&mut byte).await.expect("echoed"), 1);
         plug.pull();
         assert!(matches!(connected.read(&mut byte).await, Ok(0) | Err(_)));

@@ -101,6 +101,8 @@ pub(crate) struct Setup {
     pub(crate) log: usize,
     pub(crate) approvals: Option<Arc<dyn Approvals>>,
     pub(crate) clock: TestClock,
+    /// None: in this process.
+    pub(crate) counters: Option<Counters>,
 }
 
 impl Default for Setup {
@@ -110,6 +112,7 @@ impl Default for Setup {
             log: 1_000,
             approvals: None,
             clock: TestClock::at("2026-11-30T12:00:00Z"),
+            counters: None,
         }
     }
 }
@@ -123,7 +126,7 @@ impl Gateway {
         let clock = setup.clock;
         let store = Arc::new(FakeStore::default());
         let noted = Arc::new(Noted::default());
-        let counters = Counters::in_memory(clock.function());
+        let counters = setup.counters.unwrap_or_else(|| Counters::in_memory(clock.function()));
         let (calls, records) = CallLog::new(setup.log);
         let vault = Vault::from_keys(&generate_master_key("test")).expect("a key");
         let state = ProxyState::new(ProxyParts {

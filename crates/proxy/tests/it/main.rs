@@ -3,6 +3,7 @@
 mod approvals;
 mod auth;
 mod bridge;
+mod doubt;
 mod failures;
 mod fake_approvals;
 mod gateway;
