@@ -46,5 +46,5 @@ pub use ports::{
     Approval, ApprovalKey, Approvals, ParkError, ParkedCall, Released, Routes, SecurityLog,
     StoreUnavailable, ToolsSeen,
 };
-pub use router::router;
+pub use router::{router, server_of};
 pub use state::{ProxyParts, ProxyState, Sizes};

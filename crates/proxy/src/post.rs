@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
@@ -39,16 +39,12 @@ struct Incoming<'a> {
     headers: &'a HeaderMap,
 }
 
-pub(crate) async fn post(
-    State(state): State<ProxyState>,
-    Path(server): Path<String>,
-    request: Request,
-) -> Response {
+pub(crate) async fn post(state: &ProxyState, server: &str, request: Request) -> Response {
     let inner = &state.0;
     let (parts, body) = request.into_parts();
     let form = Form::of(CallId::new(), &parts.headers);
     let at = (inner.clock)();
-    let admitted = match gate::admit(inner, &server, &parts, form).await {
+    let admitted = match gate::admit(inner, server, &parts, form).await {
         Ok(admitted) => admitted,
         Err(response) => {
             discard(body).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -139,13 +139,9 @@ impl Opened {
 }
 
 /// GET: the stream on which a legacy server speaks by itself, or on which a client takes up an old one.
-pub(crate) async fn get(
-    State(state): State<ProxyState>,
-    Path(server): Path<String>,
-    request: Request,
-) -> Response {
+pub(crate) async fn get(state: &ProxyState, server: &str, request: Request) -> Response {
     let inner = &state.0;
-    let opened = match open(inner, &server, request).await {
+    let opened = match open(inner, server, request).await {
         Ok(opened) => opened,
         Err(response) => return response,
     };
@@ -200,13 +196,9 @@ pub(crate) async fn get(
 }
 
 /// DELETE: the client ends its session.
-pub(crate) async fn delete(
-    State(state): State<ProxyState>,
-    Path(server): Path<String>,
-    request: Request,
-) -> Response {
+pub(crate) async fn delete(state: &ProxyState, server: &str, request: Request) -> Response {
     let inner = &state.0;
-    let opened = match open(inner, &server, request).await {
+    let opened = match open(inner, server, request).await {
         Ok(opened) => opened,
         Err(response) => return response,
     };

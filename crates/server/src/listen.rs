@@ -5,20 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::Router;
-use axum::extract::ConnectInfo;
-use axum::extract::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt as _;
 use tracing::{debug, warn};
 
 use crate::failure::{Failure, Outcome};
+use crate::front::Front;
 
 /// What a listener allows.
 #[derive(Debug, Clone, Copy)]
@@ -56,10 +52,10 @@ pub(crate) fn address(listener: &TcpListener) -> Outcome<SocketAddr> {
     listener.local_addr().context("a socket without an address").map_err(Failure::bad)
 }
 
-/// Serves `app` until `stop`, then lets requests in flight end within the grace.
+/// Serves `front` until `stop`, then lets requests in flight end within the grace.
 pub(crate) async fn serve(
     listener: TcpListener,
-    app: Router,
+    front: Front,
     allowance: Allowance,
     stop: CancellationToken,
 ) {
@@ -73,7 +69,7 @@ pub(crate) async fn serve(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => connection(&http, &open, stream, peer, app.clone(), place),
+            Ok((stream, peer)) => connection(&http, &open, stream, peer, &front, place),
             Err(error) => {
                 // Out of file descriptors and the like: others must close first.
                 warn!(%error, "Could not accept a connection");
@@ -106,18 +102,11 @@ fn connection(
     open: &GracefulShutdown,
     stream: TcpStream,
     peer: SocketAddr,
-    app: Router,
+    front: &Front,
     place: OwnedSemaphorePermit,
 ) {
     stream.set_nodelay(true).ok();
-    let service = app.map_request(move |request: Request<hyper::body::Incoming>| {
-        let mut request = request.map(axum::body::Body::new);
-        request.extensions_mut().insert(ConnectInfo(peer));
-        request
-    });
-    let serving = http
-        .serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service))
-        .into_owned();
+    let serving = http.serve_connection(TokioIo::new(stream), front.connected(peer)).into_owned();
     let serving = open.watch(serving);
     tokio::spawn(async move {
         if let Err(error) = serving.await {

@@ -9,6 +9,7 @@ mod data_dir;
 mod example;
 mod failure;
 mod feed;
+mod front;
 mod health;
 mod listen;
 mod open;

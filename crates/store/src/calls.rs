@@ -89,7 +89,10 @@ fn clauses(filter: &CallFilter<'_>, before: bool) -> String {
         (filter.policy.is_some(), " AND policy_id = $4"),
         (filter.tool.is_some(), " AND tool = $5"),
         (filter.outcome.is_some(), " AND outcome = $6"),
+        // Said as the partial indexes say it.
+        (filter.outcome.is_some_and(|one| one != Outcome::Allowed), " AND outcome <> 'allowed'"),
         (filter.code.is_some(), " AND code = $7"),
+        (filter.code.is_some_and(|one| one != Code::Allowed), " AND code <> 'allowed'"),
         (filter.rule.is_some(), " AND rule = $8"),
         (filter.from.is_some(), " AND at >= $9"),
         (filter.to.is_some(), " AND at < $10"),

@@ -16,5 +16,5 @@ pub use hash::definition_hash;
 pub use idle::{IdleBody, IdleError};
 pub use read::{ReadError, ToolsRead};
 pub use resolve::Resolve;
-pub use send::{SendError, Upstream, UpstreamOptions};
+pub use send::{Prepared, SendError, Upstream, UpstreamOptions};
 pub use target::{Target, TargetError};

@@ -1,9 +1,10 @@
 //! Sends one request to an upstream and says exactly whether it may have run.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -93,6 +94,45 @@ impl SendError {
     }
 }
 
+/// What every request to a target needs, found at the first one and kept with it. A clone of a target,
+/// which may be made into another, starts anew.
+#[derive(Default)]
+pub struct Prepared(OnceLock<Ready>);
+
+#[derive(Clone)]
+struct Ready {
+    key: PoolKey,
+    url: Url,
+    uri: Uri,
+    pool: Pool,
+}
+
+impl Ready {
+    /// A target's fields are anybody's to change.
+    fn fits(&self, key: PoolKey, url: &Url) -> bool {
+        self.key == key && self.url == *url
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Prepared")
+    }
+}
+
+impl Clone for Prepared {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// Server, revision and connect timeout.
+type PoolKey = (ServerId, i64, Duration);
+
+const fn pool_key(target: &Target) -> PoolKey {
+    (target.server, target.revision, target.connect_timeout)
+}
+
 type Pool = Client<Bounded<HttpsConnector<CheckedTcp>>, Tracked>;
 
 /// Connections to upstreams, in pools of each server's own. Cheap to clone; clones share the pools.
@@ -100,7 +140,7 @@ type Pool = Client<Bounded<HttpsConnector<CheckedTcp>>, Tracked>;
 pub struct Upstream {
     resolver: Resolver,
     tls: Arc<ClientConfig>,
-    pools: Cache<(ServerId, i64, Duration), Pool>,
+    pools: Cache<PoolKey, Pool>,
 }
 
 impl fmt::Debug for Upstream {
@@ -131,11 +171,8 @@ impl Upstream {
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, SendError> {
         let (mut parts, body) = request.into_parts();
-        parts.uri = target
-            .url
-            .as_str()
-            .parse::<Uri>()
-            .map_err(|_| SendError::Unsendable("its address is not one for HTTP"))?;
+        let ready = self.ready(target)?;
+        parts.uri = ready.uri.clone();
         for own in [HOST, ACCEPT_ENCODING, AUTHORIZATION, COOKIE] {
             parts.headers.remove(own);
         }
@@ -149,7 +186,7 @@ impl Upstream {
         // An empty body is never asked for: then only a failed connection proves that nothing was sent.
         let sent = Arc::new(AtomicBool::new(body.is_end_stream()));
         let body = Tracked { inner: body, sent: Arc::clone(&sent) };
-        let sending = self.pool(target).request(Request::from_parts(parts, body));
+        let sending = ready.pool.request(Request::from_parts(parts, body));
         match tokio::time::timeout(target.connect_timeout + target.idle_timeout, sending).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(explain(error, sent.load(Ordering::Acquire))),
@@ -158,8 +195,19 @@ impl Upstream {
         }
     }
 
-    fn pool(&self, target: &Target) -> Pool {
-        let key = (target.server, target.revision, target.connect_timeout);
+    fn ready<'a>(&self, target: &'a Target) -> Result<Cow<'a, Ready>, SendError> {
+        let (key, url) = (pool_key(target), &target.url);
+        if let Some(ready) = target.prepared.0.get().filter(|ready| ready.fits(key, url)) {
+            return Ok(Cow::Borrowed(ready));
+        }
+        let uri = url.as_str().parse::<Uri>();
+        let uri = uri.map_err(|_| SendError::Unsendable("its address is not one for HTTP"))?;
+        let ready = Ready { key, url: url.clone(), uri, pool: self.pool(key) };
+        let kept = target.prepared.0.get_or_init(|| ready.clone());
+        Ok(if kept.fits(key, url) { Cow::Borrowed(kept) } else { Cow::Owned(ready) })
+    }
+
+    fn pool(&self, key: PoolKey) -> Pool {
         self.pools.get_with(key, || {
             let tcp = CheckedTcp { resolver: self.resolver.clone() };
             let https = HttpsConnectorBuilder::new()
@@ -173,7 +221,7 @@ impl Upstream {
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(POOL_IDLE)
                 .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-                .build(Bounded { inner: https, timeout: target.connect_timeout })
+                .build(Bounded { inner: https, timeout: key.2 })
         })
     }
 }

@@ -10,6 +10,7 @@ use sluice_vault::{SealError, Vault};
 use url::Url;
 
 use crate::check::{self, UrlProblem};
+use crate::send::Prepared;
 
 /// Headers that the connection itself sets: a credential cannot be one of them.
 const OWN_HEADERS: [&str; 10] = [
@@ -36,6 +37,7 @@ pub struct Target {
     pub idle_timeout: Duration,
     /// Rises with every change of the server, so that old connections are not used again.
     pub revision: i64,
+    pub prepared: Prepared,
 }
 
 /// Why a stored server cannot be reached.
@@ -103,6 +105,7 @@ impl Target {
             connect_timeout: seconds(settings.connect_timeout_s),
             idle_timeout: seconds(settings.idle_timeout_s),
             revision,
+            prepared: Prepared::default(),
         })
     }
 

@@ -41,9 +41,12 @@ pub(crate) async fn note(
 }
 
 /// Walks the chain from its trusted end; an entry that cannot be read ends the walk.
-fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+pub(crate) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
     let mut address = peer.to_canonical();
+    if !is_trusted(address) {
+        return address;
+    }
     let lines: Vec<&str> =
         headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
     for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {

@@ -18,10 +18,24 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
-    let exempt = EXEMPT.contains(&request.uri().path());
-    let host = named(&request);
-    if exempt || host.as_ref().is_some_and(|host| settings.allowed_hosts.contains(host)) {
+    if EXEMPT.contains(&request.uri().path()) {
         return next.run(request).await;
+    }
+    match admit(&settings, &request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Refuses a request that names a host that is not ours.
+pub(crate) fn admit<B>(settings: &WebSettings, request: &http::Request<B>) -> Result<(), Problem> {
+    let allowed = |host: &str| settings.allowed_hosts.iter().any(|known| known == host);
+    if plain(request).is_some_and(allowed) {
+        return Ok(());
+    }
+    let host = named(request);
+    if host.as_deref().is_some_and(allowed) {
+        return Ok(());
     }
     let detail = match host {
         Some(host) => format!(
@@ -29,11 +43,25 @@ pub(crate) async fn check(
         ),
         None => "the request names no host".to_owned(),
     };
-    Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", detail).into_response()
+    Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", detail))
+}
+
+/// The host in the form that nearly all requests name it: one header, lower case, no address in
+/// brackets. None: [`named`] has to look.
+fn plain<B>(request: &http::Request<B>) -> Option<&str> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (Some(host), None, None) = (hosts.next(), hosts.next(), request.uri().authority()) else {
+        return None;
+    };
+    let host = host.to_str().ok()?;
+    let (name, port) = host.split_once(':').unwrap_or((host, "0"));
+    let is_name = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-');
+    let fits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    (fits && !name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
 /// The host that the request names, lower case, without port and brackets.
-fn named(request: &Request) -> Option<String> {
+fn named<B>(request: &http::Request<B>) -> Option<String> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let first = hosts.next();
     if hosts.next().is_some() {
@@ -71,6 +99,11 @@ mod tests {
             ("http://evil.example/mcp/x", Some("localhost"), None),
             ("/mcp/x", Some("a@localhost"), None),
             ("/mcp/x", None, None),
+            ("/mcp/x", Some("localhost"), Some("localhost")),
+            ("/mcp/x", Some("127.0.0.1:8080"), Some("127.0.0.1")),
+            ("/mcp/x", Some("[::1]:8080"), Some("::1")),
+            ("/mcp/x", Some("localhost:80:80"), None),
+            ("/mcp/x", Some("localhost:x"), None),
         ];
         for (target, host, expected) in table {
             let mut request = Request::builder().uri(target);
@@ -79,6 +112,8 @@ mod tests {
             }
             let request = request.body(Body::empty()).expect("a request");
             assert_eq!(named(&request).as_deref(), expected, "{target} {host:?}");
+            // The short way never sees another host than the long one.
+            assert!(plain(&request).is_none_or(|host| Some(host) == expected), "{target} {host:?}");
         }
     }
 }

@@ -32,4 +32,4 @@ pub use problem::{Parts as ProblemParts, Problem, method_not_allowed, not_found}
 pub use query::Queried;
 pub use request_id::RequestId;
 pub use session::{In, MaybeActor, SignedIn, login_redirect, safe_next};
-pub use state::{WebSettings, WebState, wrap};
+pub use state::{Guard, WebSettings, WebState, wrap};

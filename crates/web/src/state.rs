@@ -1,5 +1,6 @@
 //! The state that the extractors need, and the layers that every answer passes.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,7 +10,7 @@ use sluice_control::Control;
 use tower_http::catch_panic::CatchPanicLayer;
 use url::Url;
 
-use crate::{Problem, address, headers, host, request_id};
+use crate::{ClientAddress, Problem, address, headers, host, request_id};
 
 /// What the operator decided about HTTP.
 #[derive(Debug, Clone)]
@@ -38,6 +39,28 @@ impl WebState {
     /// Cookies are marked `Secure` and bound to the host where the public URL is https.
     pub(crate) fn secure(&self) -> bool {
         self.settings.public_url.scheme() == "https"
+    }
+}
+
+/// What the layers ask of every request, for the data path, which goes a shorter way than a router.
+#[derive(Debug, Clone)]
+pub struct Guard(Arc<WebSettings>);
+
+impl Guard {
+    /// The same questions as [`wrap`]'s.
+    pub fn new(state: &WebState) -> Self {
+        Self(Arc::clone(&state.settings))
+    }
+
+    /// The client's address; a problem where the request names a host that is not ours.
+    pub fn admit<B>(
+        &self,
+        request: &http::Request<B>,
+        peer: IpAddr,
+    ) -> Result<ClientAddress, Problem> {
+        host::admit(&self.0, request)?;
+        let address = address::client(peer, request.headers(), &self.0.trusted_proxies);
+        Ok(ClientAddress(address))
     }
 }
 

@@ -10,16 +10,17 @@ use sluice_api::ApiState;
 use sluice_control::Control;
 use sluice_dashboard::DashboardState;
 use sluice_proxy::ProxyState;
-use sluice_web::{WebSettings, WebState, not_found};
+use sluice_web::{Guard, WebSettings, WebState, not_found};
 
+use crate::front::Front;
 use crate::health::{self, Watched};
 use crate::settings::{Places, ServeArgs};
 
-/// The routes of each address.
+/// What each address serves.
 pub(super) struct Apps {
-    pub(super) main: Router,
-    pub(super) proxy: Option<Router>,
-    pub(super) metrics: Option<Router>,
+    pub(super) main: Front,
+    pub(super) proxy: Option<Front>,
+    pub(super) metrics: Option<Front>,
 }
 
 pub(super) fn build(
@@ -51,14 +52,13 @@ pub(super) fn build(
     if role.serves_control() {
         main = main.layer(middleware::from_fn(error_pages));
     }
-    if role.serves_proxy() && network.proxy_listen.is_none() {
-        main = main.merge(sluice_web::wrap(data_path(proxy), &web));
-    }
-    let apart = || sluice_web::wrap(probes().merge(data_path(proxy)).fallback(not_found), &web);
+    let data_path = || Some((proxy.clone(), Guard::new(&web)));
+    let here = role.serves_proxy() && network.proxy_listen.is_none();
+    let apart = || sluice_web::wrap(probes().fallback(not_found), &web);
     Apps {
-        main,
-        proxy: network.proxy_listen.map(|_| apart()),
-        metrics: network.metrics_listen.map(|_| scrape(false)),
+        main: Front::new(here.then(data_path).flatten(), main),
+        proxy: network.proxy_listen.map(|_| Front::new(data_path(), apart())),
+        metrics: network.metrics_listen.map(|_| Front::new(None, scrape(false))),
     }
 }
 
@@ -74,18 +74,6 @@ async fn error_pages(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     sluice_dashboard::error_pages(request, next).await
-}
-
-fn data_path(proxy: &ProxyState) -> Router {
-    sluice_proxy::router(proxy.clone()).layer(middleware::from_fn(client_address))
-}
-
-/// The proxy knows the client's address by a type of its own.
-async fn client_address(mut request: Request, next: Next) -> Response {
-    if let Some(address) = request.extensions().get::<sluice_web::ClientAddress>().copied() {
-        request.extensions_mut().insert(sluice_proxy::ClientAddress(address.0));
-    }
-    next.run(request).await
 }
 
 /// Clients with OAuth built in ask here what is offered: nothing, quickly and as JSON.

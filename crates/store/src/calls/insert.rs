@@ -12,8 +12,8 @@ pub(super) const COLUMNS: &str = "workspace_id, id, server_id, grant_id, grant_l
      client_name, protocol_version, session, client_address, request_bytes, response_bytes, \
      upstream_status, total_us, limits_us, approval_us, upstream_us";
 
-/// SQLite takes 32,766 parameters in a statement; a row has 30.
-const SQLITE_ROWS: usize = 500;
+/// Most rows in one statement; SQLite takes 32,766 parameters, and a row has 30.
+const SQLITE_ROWS: usize = 512;
 
 /// Stores calls; those that are there already stay as they are. Says how many were new.
 pub async fn insert_batch(conn: &mut Conn<'_>, calls: &[CallRecord]) -> Result<u64, StoreError> {
@@ -24,8 +24,11 @@ pub async fn insert_batch(conn: &mut Conn<'_>, calls: &[CallRecord]) -> Result<u
         Conn::Postgres(conn) => postgres(conn, calls).await,
         Conn::Sqlite(conn) => {
             let mut new = 0;
-            for chunk in calls.chunks(SQLITE_ROWS) {
+            let mut left = calls;
+            while !left.is_empty() {
+                let (chunk, rest) = left.split_at(rows_at_once(left.len()));
                 new += sqlite(conn, chunk).await?;
+                left = rest;
             }
             Ok(new)
         }
@@ -84,6 +87,11 @@ async fn postgres(conn: &mut PgConnection, calls: &[CallRecord]) -> Result<u64, 
     Ok(done.rows_affected())
 }
 
+/// Powers of two only: ten statements, prepared once, serve batches of every size.
+const fn rows_at_once(rows: usize) -> usize {
+    if rows >= SQLITE_ROWS { SQLITE_ROWS } else { 1 << rows.ilog2() }
+}
+
 async fn sqlite(conn: &mut SqliteConnection, calls: &[CallRecord]) -> Result<u64, StoreError> {
     let mut query = QueryBuilder::<Sqlite>::new(format!("INSERT INTO calls ({COLUMNS}) "));
     query.push_values(calls, |mut row, call| {
@@ -119,7 +127,23 @@ async fn sqlite(conn: &mut SqliteConnection, calls: &[CallRecord]) -> Result<u64
             .push_bind(call.timing.upstream_us);
     });
     query.push(" ON CONFLICT DO NOTHING");
-    let full = calls.len() == SQLITE_ROWS;
-    // Only the full batch's statement is worth keeping: other sizes seldom come again.
-    Ok(query.build().persistent(full).execute(conn).await?.rows_affected())
+    Ok(query.build().execute(conn).await?.rows_affected())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_cut_into_few_statements_of_few_sizes() {
+        for (rows, cuts) in [(1, vec![1]), (7, vec![4, 2, 1]), (1_030, vec![512, 512, 4, 2])] {
+            let mut left = rows;
+            let mut sizes = Vec::new();
+            while left > 0 {
+                sizes.push(rows_at_once(left));
+                left -= rows_at_once(left);
+            }
+            assert_eq!(sizes, cuts);
+        }
+    }
 }

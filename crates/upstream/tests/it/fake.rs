@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use sluice_domain::{ServerId, Transport};
-use sluice_upstream::{Target, Upstream, UpstreamOptions};
+use sluice_upstream::{Prepared, Target, Upstream, UpstreamOptions};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -141,6 +141,7 @@ pub(crate) fn target(url: &str) -> Target {
         connect_timeout: Duration::from_millis(700),
         idle_timeout: Duration::from_millis(700),
         revision: 1,
+        prepared: Prepared::default(),
     }
 }
 

@@ -1,0 +1,99 @@
+//! The first fork of every request: calls of agents go straight to the data path, everything else
+//! through the routing tables and layers of pages and API. A call is what Sluice is measured by, and
+//! a router with a handful of layers costs it as much as the decision.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use http::{HeaderValue, header};
+use hyper::body::Incoming;
+use sluice_proxy::{ClientAddress, ProxyState, server_of};
+use sluice_web::{Guard, Problem};
+use tower::ServiceExt as _;
+use tracing::error;
+
+/// What one listen address serves. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Front(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    data_path: Option<(ProxyState, Guard)>,
+    rest: Router,
+}
+
+impl Front {
+    pub(crate) fn new(data_path: Option<(ProxyState, Guard)>, rest: Router) -> Self {
+        Self(Arc::new(Parts { data_path, rest }))
+    }
+
+    /// The service of one connection.
+    pub(crate) fn connected(&self, peer: SocketAddr) -> Connection {
+        Connection { front: self.clone(), peer }
+    }
+
+    async fn answer(self, request: http::Request<Incoming>, peer: SocketAddr) -> Response {
+        let mut request = request.map(Body::new);
+        let uri = request.uri().clone();
+        if let Some((proxy, guard)) = &self.0.data_path
+            && let Some(server) = server_of(uri.path())
+        {
+            return call(proxy, guard, server, request, peer).await;
+        }
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let Ok(response) = self.0.rest.clone().oneshot(request).await;
+        response
+    }
+}
+
+async fn call(
+    proxy: &ProxyState,
+    guard: &Guard,
+    server: &str,
+    mut request: Request,
+    peer: SocketAddr,
+) -> Response {
+    let mut response = match guard.admit(&request, peer.ip()) {
+        Err(problem) => problem.into_response(),
+        Ok(address) => {
+            request.extensions_mut().insert(ClientAddress(address.0));
+            // A fault of ours must not take the connection's other requests with it.
+            match AssertUnwindSafe(proxy.serve(server, request)).catch_unwind().await {
+                Ok(response) => response,
+                Err(_) => {
+                    error!("The data path broke on a request");
+                    Problem::internal().into_response()
+                }
+            }
+        }
+    };
+    let nosniff = HeaderValue::from_static("nosniff");
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
+}
+
+/// See [`Front::connected`].
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    front: Front,
+    peer: SocketAddr,
+}
+
+impl hyper::service::Service<http::Request<Incoming>> for Connection {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn call(&self, request: http::Request<Incoming>) -> Self::Future {
+        let answering = self.front.clone().answer(request, self.peer);
+        Box::pin(async move { Ok(answering.await) })
+    }
+}
