@@ -40,7 +40,7 @@ pub fn router(state: ProxyState) -> Router {
 async fn by_path(State(state): State<ProxyState>, request: Request) -> Response {
     let uri = request.uri().clone();
     match server_of(uri.path()) {
-        Some(server) => state.serve(server, request).await,
+        Some(server) => Box::pin(state.serve(server, request)).await,
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }

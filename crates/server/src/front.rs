@@ -66,13 +66,11 @@ async fn call(
         Ok(address) => {
             request.extensions_mut().insert(ClientAddress(address.0));
             // A fault of ours must not take the connection's other requests with it.
-            match AssertUnwindSafe(proxy.serve(server, request)).catch_unwind().await {
-                Ok(response) => response,
-                Err(_) => {
-                    error!("The data path broke on a request");
-                    Problem::internal().into_response()
-                }
-            }
+            let answering = AssertUnwindSafe(Box::pin(proxy.serve(server, request)));
+            answering.catch_unwind().await.unwrap_or_else(|_| {
+                error!("The data path broke on a request");
+                Problem::internal().into_response()
+            })
         }
     };
     let nosniff = HeaderValue::from_static("nosniff");
