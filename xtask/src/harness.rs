@@ -12,7 +12,7 @@ use crate::{find, run, test};
 pub(crate) fn run(kit: &Path, binary: Option<PathBuf>, replicas: &[u8]) -> Result<ExitCode> {
     let kit = kit.canonicalize().with_context(|| format!("no kit at {}", kit.display()))?;
     let found = find::all(&[&find::POSTGRES, &find::REDIS, &find::NODE])?;
-    let binary = binary.map_or_else(|| test::binary(false), Ok)?.canonicalize()?;
+    let binary = test::binary_or(binary)?;
     let services = Services::start(&found[0], &found[1])?;
     let mut harness = Command::new(&found[2]);
     harness

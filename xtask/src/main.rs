@@ -12,10 +12,12 @@ mod harness;
 mod risk_report;
 mod run;
 mod services;
+mod soak;
 mod test;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -58,6 +60,27 @@ enum Task {
         #[arg(long)]
         replicas: Vec<u8>,
     },
+    /// Puts the binary under load for a while, with clients and servers that vanish; fails where something grows.
+    Soak {
+        /// How long.
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
+        /// How long, in seconds instead.
+        #[arg(long)]
+        seconds: Option<u64>,
+        /// The binary; without it the release one is built.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+    },
+    /// Opens idle event streams and tells what each costs in memory.
+    Streams {
+        /// How many.
+        #[arg(long, default_value_t = 10_000)]
+        count: u32,
+        /// The binary; without it the release one is built.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+    },
     /// Rates labelled tools and prints how often the classifier is right; `--check` fails below the floors.
     RiskReport {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -71,6 +94,13 @@ fn main() -> ExitCode {
         Task::Services => test::services(),
         Task::Fuzz { target, seconds } => fuzz::run(seconds, target.as_deref()),
         Task::Harness { dir, binary, replicas } => harness::run(&dir, binary, &replicas),
+        Task::Soak { minutes, seconds, binary } => {
+            let time = seconds.map_or_else(|| Duration::from_mins(minutes), Duration::from_secs);
+            test::binary_or(binary).and_then(|binary| soak::run(&binary, time))
+        }
+        Task::Streams { count, binary } => {
+            test::binary_or(binary).and_then(|binary| soak::streams(&binary, count))
+        }
         Task::RiskReport { arguments } => risk_report::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match done {

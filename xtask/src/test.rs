@@ -51,8 +51,13 @@ pub(crate) fn services() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The binary that was named, or the release one, built.
+pub(crate) fn binary_or(named: Option<PathBuf>) -> Result<PathBuf> {
+    Ok(named.map_or_else(|| binary(false), Ok)?.canonicalize()?)
+}
+
 /// The binary that end-to-end tests start.
-pub(crate) fn binary(debug: bool) -> Result<PathBuf> {
+fn binary(debug: bool) -> Result<PathBuf> {
     let mut build = Command::new("cargo");
     build.args(["build", "--quiet", "--package", "sluice-server"]).current_dir(run::root());
     if !debug {

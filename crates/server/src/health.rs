@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
 use sluice_limits::Counters;
-use sluice_proxy::CallLog;
+use sluice_proxy::{CallLog, ProxyState};
 use sluice_store::Db;
 use tokio_util::sync::CancellationToken;
 
@@ -74,8 +74,13 @@ pub(crate) fn probes(watched: Watched) -> Router {
 }
 
 /// `/metrics`; where it shares the main address, for loopback clients only.
-pub(crate) fn metrics(recorder: PrometheusHandle, watched: Watched, shared: bool) -> Router {
-    Router::new().route("/metrics", get(scrape)).with_state((recorder, watched, shared))
+pub(crate) fn metrics(
+    recorder: PrometheusHandle,
+    watched: Watched,
+    proxy: ProxyState,
+    shared: bool,
+) -> Router {
+    Router::new().route("/metrics", get(scrape)).with_state((recorder, watched, proxy, shared))
 }
 
 async fn ready(State(watched): State<Watched>) -> Response {
@@ -167,16 +172,25 @@ fn check(status: Level, detail: impl Into<String>) -> Check {
 }
 
 async fn scrape(
-    State((recorder, watched, shared)): State<(PrometheusHandle, Watched, bool)>,
+    State((recorder, watched, proxy, shared)): State<(PrometheusHandle, Watched, ProxyState, bool)>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
 ) -> Response {
     if shared && !peer.ip().to_canonical().is_loopback() {
         return StatusCode::NOT_FOUND.into_response();
     }
     let waiting = watched.calls.capacity() - watched.calls.free();
-    metrics::gauge!("sluice_log_waiting", "log" => "call")
-        .set(f64::from(u32::try_from(waiting).unwrap_or(u32::MAX)));
+    metrics::gauge!("sluice_log_waiting", "log" => "call").set(counted(waiting));
+    let sizes = proxy.sizes();
+    metrics::gauge!("sluice_routes").set(counted(sizes.routes));
+    metrics::gauge!("sluice_sessions").set(counted(sizes.sessions));
+    metrics::gauge!("sluice_open_requests").set(counted(sizes.open));
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    metrics::gauge!("sluice_tasks").set(counted(tasks));
     metrics::gauge!("sluice_change_feed_lag_seconds").set(watched.feed.silent_for().as_secs_f64());
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     (kind, recorder.render()).into_response()
+}
+
+fn counted(count: impl TryInto<u32>) -> f64 {
+    count.try_into().map_or(f64::from(u32::MAX), f64::from)
 }

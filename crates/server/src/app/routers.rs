@@ -42,7 +42,7 @@ pub(super) fn build(
     );
     let role = network.role;
     let probes = || health::probes(watched.clone()).merge(not_offered());
-    let scrape = |shared| health::metrics(recorder.clone(), watched.clone(), shared);
+    let scrape = |shared| health::metrics(recorder.clone(), watched.clone(), proxy.clone(), shared);
     let mut main = probes();
     if network.metrics_listen.is_none() {
         main = main.merge(scrape(true));
