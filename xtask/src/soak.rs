@@ -132,36 +132,53 @@ pub(crate) fn streams(binary: &Path, wanted: u32) -> Result<ExitCode> {
     }
     runtime()?.block_on(async {
         let gateway = Gateway::start(binary, upstream::start().await?).await?;
-        let mut held = Vec::new();
-        open(&gateway, &mut held, FIRST).await?;
+        let mut held = hold(sessions(&gateway, FIRST).await?).await?;
         let before = settled_memory(&gateway).await?;
-        open(&gateway, &mut held, streams - FIRST).await?;
+        let opened = sessions(&gateway, streams - FIRST).await?;
+        let between = settled_memory(&gateway).await?;
+        held.extend(hold(opened).await?);
         let after = settled_memory(&gateway).await?;
         ensure!(after.open >= f64::from(streams), "only {} are open", after.open);
-        let each = (after.memory - before.memory) / f64::from(streams - FIRST);
+        let more = f64::from(streams - FIRST);
+        let each = |now: Usage, then: Usage| (now.memory - then.memory) / more;
         println!(
-            "{streams} idle streams: {:.1} MiB in all, {each:.1} KiB a stream",
-            after.memory / 1024.0
+            "{streams} idle streams: {:.1} MiB in all, {:.1} KiB a stream and {:.1} KiB its session",
+            after.memory / 1024.0,
+            each(after, between),
+            each(between, before)
         );
+        let each = each(after, before);
         println!("10000 would take {:.0} MiB", (before.memory + each * 10_000.0) / 1024.0);
         drop(held);
         Ok(ExitCode::SUCCESS)
     })
 }
 
-async fn open(gateway: &Gateway, held: &mut Vec<client::Reply>, count: u32) -> Result<()> {
-    let mut left = count;
-    while left > 0 {
-        let client = gateway.grant(&format!("streams {left}")).await?;
-        for _ in 0..left.min(STREAMS_A_GRANT) {
-            let headers = load::session(&client).await?;
-            let stream = client.hold(&headers).await?;
-            ensure!(stream.status == 200, "GET: {} {}", stream.status, stream.text());
-            held.push(stream);
-            left -= 1;
-        }
+/// A session, and how to name it.
+type Opened = (client::Client, String);
+
+async fn sessions(gateway: &Gateway, count: u32) -> Result<Vec<Opened>> {
+    let mut opened = Vec::new();
+    for at in 0..count {
+        let client = match opened.last() {
+            Some((client, _)) if at % STREAMS_A_GRANT > 0 => client::Client::clone(client),
+            _ => gateway.grant(&format!("{at} of {count}")).await?,
+        };
+        let headers = load::session(&client).await?;
+        opened.push((client, headers));
     }
-    Ok(())
+    Ok(opened)
+}
+
+/// Each session's stream, begun.
+async fn hold(sessions: Vec<Opened>) -> Result<Vec<client::Reply>> {
+    let mut held = Vec::new();
+    for (client, headers) in sessions {
+        let stream = client.hold(&headers).await?;
+        ensure!(stream.status == 200, "GET: {} {}", stream.status, stream.text());
+        held.push(stream);
+    }
+    Ok(held)
 }
 
 /// The usage after a few quiet seconds.
