@@ -13,9 +13,9 @@ use crate::ApiState;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-const MAX_BODY_BYTES: usize = 1024 * 1024;
+const MAX_BODY_BYTES: usize = crate::configuration::MAX_BYTES;
 /// An answer to a POST is one object; a larger one is not kept.
-const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
 fn key(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(&KEY).filter(|_| method == Method::POST) else {
@@ -56,7 +56,7 @@ async fn once(
     // With another role it is another request: an answer is not shown to whom it would be refused now.
     let role = match &actor.proof {
         Proof::ApiToken { role, .. } => role.as_str(),
-        Proof::Login(_) => "",
+        Proof::Login(_) | Proof::Operator => "",
     };
     let what = [target.as_bytes(), role.as_bytes(), &body];
     if let Repeat::Answered { status, body } =

@@ -8,6 +8,7 @@ mod api_tokens;
 mod approvals;
 mod calls;
 mod calls_export;
+pub mod configuration;
 mod events;
 mod grants;
 mod idempotency;

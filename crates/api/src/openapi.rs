@@ -66,6 +66,8 @@ pub(crate) struct FaultBody {
     #[schema(example = "too_long")]
     code: String,
     detail: String,
+    /// Which file, where several were sent.
+    file: Option<String>,
     line: Option<u32>,
     column: Option<u32>,
     suggestion: Option<String>,

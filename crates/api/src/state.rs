@@ -8,8 +8,8 @@ use sluice_web::{WebState, method_not_allowed, not_found};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    api_tokens, approvals, calls, calls_export, events, grants, idempotency, me, members, openapi,
-    policies, policy_checks, servers, tools,
+    api_tokens, approvals, calls, calls_export, configuration, events, grants, idempotency, me,
+    members, openapi, policies, policy_checks, servers, tools,
 };
 
 /// What handlers need. Cheap to clone.
@@ -45,6 +45,7 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(members::routes())
         .merge(api_tokens::routes())
         .merge(events::routes())
+        .merge(configuration::routes())
 }
 
 /// The routes under `/api/v1`; errors are problems, also for paths and methods that are not there.

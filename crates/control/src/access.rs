@@ -17,6 +17,8 @@ pub enum Proof {
     Login(LoginSessionId),
     /// A REST token, good for one workspace.
     ApiToken { id: ApiTokenId, label: String, workspace: WorkspaceId, slug: String, role: Role },
+    /// Has the machine: a command on it, which only [`Operator`](crate::operator::Operator) lets in.
+    Operator,
 }
 
 /// Who is calling.
@@ -35,15 +37,34 @@ impl Actor {
     pub fn login(&self) -> Option<LoginSessionId> {
         match self.proof {
             Proof::Login(id) => Some(id),
-            Proof::ApiToken { .. } => None,
+            Proof::ApiToken { .. } | Proof::Operator => None,
+        }
+    }
+
+    /// The member who is noted as the maker of what this caller makes; the operator is none.
+    pub fn maker(&self) -> Option<UserId> {
+        match self.proof {
+            Proof::Login(_) | Proof::ApiToken { .. } => Some(self.user),
+            Proof::Operator => None,
         }
     }
 
     /// The id that idempotency keys and the audit log go by.
     pub fn id(&self) -> Uuid {
         match &self.proof {
-            Proof::Login(_) => self.user.uuid(),
+            Proof::Login(_) | Proof::Operator => self.user.uuid(),
             Proof::ApiToken { id, .. } => id.uuid(),
+        }
+    }
+
+    /// Whoever runs a command on the machine. Belongs to no account: the nil id is nobody's.
+    pub(crate) fn operator() -> Self {
+        Self {
+            user: UserId::from_uuid(Uuid::nil()),
+            email: "operator".to_owned(),
+            name: String::new(),
+            proof: Proof::Operator,
+            address: String::new(),
         }
     }
 
@@ -51,8 +72,10 @@ impl Actor {
         let (kind, name) = match &self.proof {
             Proof::Login(_) => (ActorKind::User, &self.email),
             Proof::ApiToken { label, .. } => (ActorKind::ApiToken, label),
+            Proof::Operator => (ActorKind::Operator, &self.email),
         };
-        ActorOf { kind, id: Some(self.id()), name, address: &self.address }
+        let id = self.maker().map(|_| self.id());
+        ActorOf { kind, id, name, address: &self.address }
     }
 }
 

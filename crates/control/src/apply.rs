@@ -147,7 +147,7 @@ impl Control {
     ) -> Result<Policy, ControlError> {
         let workspace = manager.workspace;
         let note = format!("Recommended rule of `{tool}`");
-        let new = version(&preview.after, manager.actor.user, &note);
+        let new = version(&preview.after, manager.actor.maker(), &note);
         if let Some(before) = found {
             let expected = Some(before.version);
             let saved =

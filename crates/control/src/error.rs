@@ -14,6 +14,9 @@ pub struct Fault {
     pub code: Cow<'static, str>,
     /// A sentence for people.
     pub detail: String,
+    /// Which file, where several were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Line and column, for documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -34,6 +37,7 @@ impl Fault {
             pointer: pointer.into(),
             code: code.into(),
             detail: detail.into(),
+            file: None,
             line: None,
             column: None,
             suggestion: None,
@@ -184,6 +188,11 @@ impl Faults {
 
     pub(crate) fn push(&mut self, fault: Fault) {
         self.0.push(fault);
+    }
+
+    /// What was noted.
+    pub(crate) fn into_list(self) -> Vec<Fault> {
+        self.0
     }
 
     /// Fails if anything was noted.

@@ -105,7 +105,7 @@ impl Control {
             expires_at: form.expires_at,
             observe: form.observe,
             networks: &networks,
-            created_by: Some(admin.actor.user),
+            created_by: admin.actor.maker(),
         };
         let bound = self.settings().bounds.grants;
         let mut tx = self.begin().await?;
@@ -242,7 +242,7 @@ fn for_audit(grant: &Grant) -> Value {
 }
 
 /// Networks in their plain form; a single address is a network of one.
-fn networks(texts: &[String]) -> Result<Vec<String>, Fault> {
+pub(crate) fn networks(texts: &[String]) -> Result<Vec<String>, Fault> {
     if texts.len() > MAX_NETWORKS {
         let detail = format!("a grant has at most {MAX_NETWORKS} networks");
         return Err(Fault::new("/networks", "too_many", detail));

@@ -151,7 +151,7 @@ impl Control {
             email: &email,
             role,
             token_hash: TokenHash::as_bytes(&issued.hash),
-            created_by: Some(admin.actor.user),
+            created_by: admin.actor.maker(),
             expires_at: after(now, TimeDelta::days(INVITE_DAYS)),
         };
         let invite = invites::create(conn, admin.workspace, new, now).await?;

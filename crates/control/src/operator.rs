@@ -15,6 +15,7 @@ use sluice_store::workspaces::{self, Workspace};
 use sluice_store::{Conn, Db, login_sessions, servers};
 use sluice_vault::{Issued, Passwords, Place, TokenHash, TokenKind, Vault};
 
+use crate::access::{Access, Actor, Admin, Permission};
 use crate::accounts::new_password;
 use crate::audit::{Event, record_operator};
 use crate::workspaces::make_workspace;
@@ -64,6 +65,41 @@ impl Operator {
         tokio::task::spawn_blocking(move || passwords.hash(&password))
             .await
             .map_err(ControlError::internal)
+    }
+
+    /// Lets the operator into a workspace, suspended or not. The admin log names the operator.
+    pub async fn enter(&self, slug: &str) -> Result<Admin, ControlError> {
+        let mut tx = self.db.read().await?;
+        let found = workspaces::find_by_slug(&mut tx.conn(), slug).await?;
+        tx.commit().await?;
+        let workspace = found.ok_or(ControlError::NotFound("workspace"))?;
+        Ok(Admin::of(Access {
+            workspace: workspace.id,
+            slug: workspace.slug,
+            workspace_name: workspace.name,
+            suspended: false,
+            role: Role::Admin,
+            actor: Actor::operator(),
+        }))
+    }
+
+    /// Makes what is missing of account, workspace and membership; gives the workspace's slug.
+    pub async fn create_workspace(
+        &self,
+        email: &str,
+        workspace: &str,
+    ) -> Result<String, ControlError> {
+        let email = text::email("/email", email).map_err(one)?;
+        let mut tx = self.db.begin().await?;
+        let conn = &mut tx.conn();
+        let user = match users::find_by_email(conn, &email).await? {
+            Some(user) => user,
+            None => self.make_user(conn, &email, None).await?,
+        };
+        let place = self.workspace(conn, workspace, &user, true).await?;
+        self.membership(conn, &place, &user, Role::Admin, true).await?;
+        tx.commit().await?;
+        Ok(place.slug)
     }
 
     /// Makes an account, whatever the sign-up setting is.
@@ -148,17 +184,35 @@ impl Operator {
         if !create {
             return Err(ControlError::NotFound("workspace; add --create to make what is missing"));
         }
-        let slug = text::slug(&wanted);
-        let same = workspaces::find_by_slug(conn, &slug).await?;
-        if let Some(found) = same.filter(|found| found.name == wanted) {
+        if let Some(found) = self.same_workspace(conn, &wanted, user).await? {
             return Ok(found);
         }
-        let made = make_workspace(conn, &wanted, Some(&slug), Some(user.id), self.now()).await?;
+        let made = make_workspace(conn, &wanted, None, Some(user.id), self.now()).await?;
         members::add(conn, made.id, user.id, Role::Admin, self.now()).await?;
         let id = made.id.to_string();
         let event = Event::new("workspace.create", ("workspace", &id, &wanted));
         record_operator(conn, Some(made.id), event, self.now()).await?;
         Ok(made)
+    }
+
+    /// The one that was made for this name before, however it is spelt now.
+    async fn same_workspace(
+        &self,
+        conn: &mut Conn<'_>,
+        wanted: &str,
+        user: &User,
+    ) -> Result<Option<Workspace>, ControlError> {
+        let key = |name: &str| name.to_lowercase();
+        let found = workspaces::find_by_slug(conn, &text::slug(wanted)).await?;
+        let same = |found: &Workspace| key(&found.name) == key(wanted) || found.slug == key(wanted);
+        if let Some(found) = found.filter(same) {
+            return Ok(Some(found));
+        }
+        let own = workspaces::list_for_user(conn, user.id).await?;
+        match own.into_iter().find(|own| key(&own.name) == key(wanted)) {
+            Some(own) => Ok(workspaces::find(conn, own.id).await?),
+            None => Ok(None),
+        }
     }
 
     /// A token does no more than its maker, so the maker needs the role.

@@ -147,6 +147,17 @@ impl Control {
         server: ServerId,
         form: PolicyForm,
     ) -> Result<SavedPolicy, ControlError> {
+        self.create_policy_of(manager, server, PolicyKind::Custom, form).await
+    }
+
+    /// Makes a policy of either kind.
+    pub(crate) async fn create_policy_of(
+        &self,
+        manager: &PolicyManager,
+        server: ServerId,
+        kind: PolicyKind,
+        form: PolicyForm,
+    ) -> Result<SavedPolicy, ControlError> {
         let checked = self.check_document(manager, server, &form.document).await?;
         let mut faults = Faults::default();
         let name = text::name("/name", form.name.as_deref().unwrap_or_default());
@@ -161,8 +172,8 @@ impl Control {
         if workspaces::counts(conn, manager.workspace).await?.policies >= bound {
             return Err(ControlError::full("policies", bound));
         }
-        let first = version(&form.document, manager.actor.user, &note);
-        let (workspace, kind) = (manager.workspace, PolicyKind::Custom);
+        let first = version(&form.document, manager.actor.maker(), &note);
+        let workspace = manager.workspace;
         let policy = policies::create(conn, workspace, server, &name, kind, first, now).await?;
         note_policy(conn, manager, "policy.create", None, &policy, now).await?;
         tx.commit().await?;
@@ -188,7 +199,7 @@ impl Control {
         let note = faults.take(text::note("/note", &form.note)).unwrap_or_default();
         let warnings = warnings_of(checked, &mut faults);
         faults.check()?;
-        let new = version(&form.document, manager.actor.user, &note);
+        let new = version(&form.document, manager.actor.maker(), &note);
         let (policy, changed) =
             self.write_version(manager, &before, expected, name.as_deref(), new).await?;
         Ok(SavedPolicy { policy, warnings, changed })
@@ -281,8 +292,12 @@ fn in_use(grants: i64) -> ControlError {
     }
 }
 
-pub(crate) fn version<'a>(document: &'a str, author: UserId, note: &'a str) -> NewVersion<'a> {
-    NewVersion { document, author: Some(author), note }
+pub(crate) fn version<'a>(
+    document: &'a str,
+    author: Option<UserId>,
+    note: &'a str,
+) -> NewVersion<'a> {
+    NewVersion { document, author, note }
 }
 
 /// Adds the admin event; documents stand in the versions, so the event names those.

@@ -1,6 +1,6 @@
 //! Upstream servers: connecting, editing, deleting. Credentials go in and never come out.
 
-mod headers;
+pub(crate) mod headers;
 mod read;
 mod settings;
 
@@ -151,7 +151,7 @@ impl Control {
             sealed_headers: sealed.as_deref(),
             header_names: &names,
             is_example: example == Some(url.as_str()),
-            created_by: Some(admin.actor.user),
+            created_by: admin.actor.maker(),
         };
         let now = self.now();
         let bound = self.settings().bounds.servers;
@@ -270,7 +270,7 @@ impl Control {
         Ok(())
     }
 
-    async fn check_url(&self, pointer: &str, text: &str) -> Result<Url, Fault> {
+    pub(crate) async fn check_url(&self, pointer: &str, text: &str) -> Result<Url, Fault> {
         self.inner
             .upstream
             .check_url(text)
@@ -290,7 +290,7 @@ fn for_audit(server: &Server) -> Value {
 }
 
 /// The address without what its query says.
-fn masked(url: &str) -> String {
+pub(crate) fn masked(url: &str) -> String {
     match url.split_once('?') {
         Some((plain, _)) => format!("{plain}?{MASK}"),
         None => url.to_owned(),

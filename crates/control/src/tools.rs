@@ -187,7 +187,7 @@ impl Control {
     ) -> Result<ToolView, ControlError> {
         let server = self.server_row(manager, id).await?;
         let now = self.now();
-        let by = (Some(manager.actor.user), now);
+        let by = (manager.actor.maker(), now);
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         match tools::accept(conn, manager.workspace, id, name, seen_hash, by).await? {

@@ -68,7 +68,9 @@ impl Control {
             Proof::ApiToken { workspace: own, role: most, .. } if *own == workspace.id => {
                 role.min(*most)
             }
-            Proof::ApiToken { .. } => return Err(ControlError::NotFound("workspace")),
+            Proof::ApiToken { .. } | Proof::Operator => {
+                return Err(ControlError::NotFound("workspace"));
+            }
         };
         let access = Access {
             workspace: workspace.id,

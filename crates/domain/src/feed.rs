@@ -28,6 +28,16 @@ words!(
 );
 
 words!(
+    /// What a file of configuration holds.
+    ObjectKind, "kind of object" {
+        Workspace = "workspace",
+        Server = "server",
+        Policy = "policy",
+        Grant = "grant",
+    }
+);
+
+words!(
     /// As what somebody did something.
     ActorKind, "kind of actor" {
         /// A member, logged in.

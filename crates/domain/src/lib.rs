@@ -20,7 +20,7 @@ pub use amount::{Amount, AmountError};
 pub use approval::ApprovalStatus;
 pub use call::{CallRecord, CallTiming, SecurityEvent, SecurityKind};
 pub use decision::{Code, Outcome};
-pub use feed::{ActorKind, ChangeKind, PolicyKind};
+pub use feed::{ActorKind, ChangeKind, ObjectKind, PolicyKind};
 pub use ids::{
     ApiTokenId, ApprovalId, CallId, EventId, GrantId, InviteId, LoginSessionId, ParseIdError,
     PolicyId, ReservationId, ServerId, ToolId, UserId, WorkspaceId,

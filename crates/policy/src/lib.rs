@@ -66,3 +66,4 @@ pub use simulate::{
     ChangedCall, Comparison as SimulationComparison, RecordedCall, SimulatedCall, SimulatedOutcome,
     Simulation, Tally, compare, simulate,
 };
+pub use suggest::nearest;

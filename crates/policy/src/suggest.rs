@@ -1,10 +1,7 @@
 //! "Did you mean": the nearest of some words by edit distance.
 
 /// The word nearest to `typed`, if it is near enough to be a slip.
-pub(crate) fn nearest<'w>(
-    typed: &str,
-    words: impl IntoIterator<Item = &'w str>,
-) -> Option<&'w str> {
+pub fn nearest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     if typed.chars().count() > 80 {
         return None;
     }

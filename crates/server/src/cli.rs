@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::admin::AdminCommand;
+use crate::commands::configuration::{ApplyArgs, ExportArgs, ImportArgs};
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::healthcheck::HealthcheckArgs;
 use crate::commands::migrate::MigrateArgs;
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     Risk(RiskCommand),
     /// Wraps every stored credential with the current master key.
     RotateKeys(RotateKeysArgs),
+    Export(Box<ExportArgs>),
+    Import(Box<ImportArgs>),
+    Apply(Box<ApplyArgs>),
     /// The operator's tools; they work beside a running server.
     Admin(AdminCommand),
 }
@@ -73,8 +77,10 @@ pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<Stri
     let of_tests = |name: &str| {
         name.starts_with("SLUICE_TEST_") || ["SLUICE_BIN", "SLUICE_E2E"].contains(&name)
     };
+    // What `sluice apply` is told.
+    let of_files = |name: &str| name.starts_with("SLUICE_SECRET_") || name == "SLUICE_API_TOKEN";
     names
-        .filter(|name| name.starts_with("SLUICE_") && !of_tests(name))
+        .filter(|name| name.starts_with("SLUICE_") && !of_tests(name) && !of_files(name))
         .filter(|name| !known.contains(&name.as_str()))
         .collect()
 }

@@ -44,6 +44,11 @@ impl Failure {
         self
     }
 
+    /// The same exit code in other words.
+    pub(crate) fn retold(self, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: self.exit, error: error.into(), remedy: None }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }

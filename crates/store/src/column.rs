@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sluice_domain::{
     ActorKind, ApiTokenId, ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, Code, EventId,
-    GrantId, InviteId, LoginSessionId, Outcome, PolicyId, PolicyKind, ReservationId, Role,
-    SecurityKind, ServerId, ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId,
+    GrantId, InviteId, LoginSessionId, ObjectKind, Outcome, PolicyId, PolicyKind, ReservationId,
+    Role, SecurityKind, ServerId, ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId,
 };
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgRow;
@@ -273,6 +273,7 @@ word_columns!(
     Category,
     ChangeKind,
     Code,
+    ObjectKind,
     Outcome,
     PolicyKind,
     Role,

@@ -14,6 +14,7 @@ pub mod api_tokens;
 pub mod approvals;
 pub mod calls;
 pub mod changes;
+pub mod configuration;
 mod feed;
 pub mod grants;
 pub mod idempotency;

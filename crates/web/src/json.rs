@@ -13,16 +13,16 @@ use crate::Problem;
 /// Larger than any policy document, with its JSON escapes.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// A JSON body. A problem with a JSON Pointer where it does not fit.
+/// A JSON body of `MOST` bytes at most. A problem with a JSON Pointer where it does not fit.
 #[derive(Debug)]
-pub struct JsonBody<T>(pub T);
+pub struct JsonBody<T, const MOST: usize = MAX_BODY_BYTES>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+impl<T: DeserializeOwned, S: Send + Sync, const MOST: usize> FromRequest<S> for JsonBody<T, MOST> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
         is_json(request.headers())?;
-        let body = whole(request, MAX_BODY_BYTES).await?;
+        let body = whole(request, MOST).await?;
         parse(&body).map(Self)
     }
 }

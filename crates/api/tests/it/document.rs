@@ -41,6 +41,9 @@ fn it_is_openapi_3_1_and_names_every_call_of_the_contract() {
         ("post", format!("{ws}/api-tokens")),
         ("get", format!("{ws}/admin-events")),
         ("get", format!("{ws}/usage")),
+        ("get", format!("{ws}/configuration")),
+        ("post", format!("{ws}/configuration/plan")),
+        ("post", format!("{ws}/configuration/apply")),
     ] {
         assert!(document["paths"][&path][method].is_object(), "{method} {path}");
     }

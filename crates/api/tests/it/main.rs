@@ -1,6 +1,7 @@
 //! REST as a client sees it: the real router over both databases and a fake upstream.
 
 mod common;
+mod configuration;
 mod document;
 mod errors;
 mod path;

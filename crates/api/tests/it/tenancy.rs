@@ -101,7 +101,7 @@ on_both! {
             path.ends_with("/check") || path.ends_with("/test") || path.ends_with("/simulate") || path.ends_with("preview-recommended")
         };
         let for_admins = |path: &str| {
-            ["/invites", "/api-tokens", "/admin-events"].iter().any(|part| path.contains(part))
+            ["/invites", "/api-tokens", "/admin-events", "/configuration"].iter().any(|part| path.contains(part))
         };
         for (method, path) in every_route(&server, &policy, &grant) {
             let by_viewer = probe(&viewer, &method, &path).await;

@@ -42,7 +42,7 @@ fn is_mask(value: &SecretString) -> bool {
 }
 
 /// The headers of a new server.
-pub(super) fn new(form: &AuthForm) -> Result<UpstreamHeaders, Fault> {
+pub(crate) fn new(form: &AuthForm) -> Result<UpstreamHeaders, Fault> {
     let pairs = form.pairs();
     check(pairs)?;
     match pairs.iter().find(|(_, value)| is_mask(value)) {
@@ -56,7 +56,7 @@ fn nothing_behind(name: &str) -> Fault {
     Fault::new(pointer(name), "masked", detail)
 }
 
-fn check(pairs: &[(String, SecretString)]) -> Result<(), Fault> {
+pub(crate) fn check(pairs: &[(String, SecretString)]) -> Result<(), Fault> {
     if pairs.len() > MAX_HEADERS {
         let detail = format!("a server has at most {MAX_HEADERS} headers");
         return Err(Fault::new("/auth/headers", "too_many", detail));

@@ -35,8 +35,42 @@ fn set<T>(place: &mut T, value: Option<T>) {
 }
 
 impl SettingsPatch {
+    /// What a patch may name.
+    pub const NAMES: [&str; 12] = [
+        "transport",
+        "unknown_tools",
+        "on_drift",
+        "validate_arguments",
+        "methods",
+        "resources",
+        "prompts",
+        "hold_poisoned",
+        "log_argument_values",
+        "connect_timeout_s",
+        "idle_timeout_s",
+        "total_timeout_s",
+    ];
+
+    /// The edit after which the settings are exactly these.
+    pub(crate) fn all(settings: &ServerSettings) -> Self {
+        Self {
+            transport: Some(settings.transport),
+            unknown_tools: Some(settings.unknown_tools),
+            on_drift: Some(settings.on_drift),
+            validate_arguments: Some(settings.validate_arguments),
+            methods: Some(settings.methods),
+            resources: Some(settings.resources),
+            prompts: Some(settings.prompts),
+            hold_poisoned: Some(settings.hold_poisoned),
+            log_argument_values: Some(settings.log_argument_values),
+            connect_timeout_s: Some(settings.connect_timeout_s),
+            idle_timeout_s: Some(settings.idle_timeout_s),
+            total_timeout_s: Some(settings.total_timeout_s),
+        }
+    }
+
     /// Writes what is named, noting what is out of range.
-    pub(super) fn apply(self, settings: &mut ServerSettings, faults: &mut Faults) {
+    pub(crate) fn apply(self, settings: &mut ServerSettings, faults: &mut Faults) {
         for (name, value, least, most) in [
             ("connect_timeout_s", self.connect_timeout_s, 1, 60),
             ("idle_timeout_s", self.idle_timeout_s, 1, 3_600),
@@ -59,5 +93,21 @@ impl SettingsPatch {
         set(&mut settings.connect_timeout_s, self.connect_timeout_s);
         set(&mut settings.idle_timeout_s, self.idle_timeout_s);
         set(&mut settings.total_timeout_s, self.total_timeout_s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_can_name_every_setting() {
+        let settings = serde_json::to_value(ServerSettings::default()).expect("writes");
+        let names: Vec<_> = settings.as_object().expect("an object").keys().collect();
+        assert_eq!(names, SettingsPatch::NAMES);
+        let odd = ServerSettings { hold_poisoned: false, idle_timeout_s: 7, ..Default::default() };
+        let mut changed = ServerSettings::default();
+        SettingsPatch::all(&odd).apply(&mut changed, &mut Faults::default());
+        assert_eq!(changed, odd);
     }
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod approvals;
 mod common;
+mod configuration;
 mod grants;
 mod operator;
 mod permissions;

@@ -22,6 +22,7 @@ const ORDER: &[&str] = &[
     "grants",
     "clients",
     "policy",
+    "policy-as-code",
     "limits",
     "logs",
     "catalogue",

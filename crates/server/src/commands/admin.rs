@@ -115,7 +115,7 @@ pub(crate) async fn make_token(
     operator.api_token(email, workspace, role, create).await.map_err(refused)
 }
 
-async fn operator(storage: &StorageArgs) -> Outcome<Operator> {
+pub(crate) async fn operator(storage: &StorageArgs) -> Outcome<Operator> {
     storage.check().map_err(Failure::settings)?;
     data_dir::prepare(storage)?;
     let vault = open::vault(storage)?;

@@ -1,0 +1,61 @@
+//! The steps of a plan: each is one operation that a member could do as well, so that checks, admin
+//! events and the change feed are the same.
+
+use sluice_domain::{GrantId, PolicyId, PolicyKind, ServerId};
+use uuid::Uuid;
+
+use crate::{GrantForm, GrantPatch, PolicyForm, ServerForm, ServerPatch};
+
+/// One step. Servers and policies are named by their keys: they may be made on the way.
+#[derive(Debug)]
+pub(super) enum Step {
+    Nothing,
+    Rename(String),
+    Connect(Box<ServerForm>),
+    EditServer(ServerId, i64, Box<ServerPatch>),
+    CreatePolicy {
+        server: String,
+        kind: PolicyKind,
+        form: PolicyForm,
+    },
+    SavePolicy {
+        server: String,
+        id: PolicyId,
+        version: i64,
+        form: PolicyForm,
+    },
+    CreateGrant {
+        server: String,
+        form: GrantForm,
+        policy: Option<String>,
+    },
+    EditGrant {
+        server: String,
+        id: GrantId,
+        revision: i64,
+        patch: GrantPatch,
+        policy: Option<String>,
+    },
+    RevokeGrant(GrantId),
+    DeletePolicy(PolicyId, i64),
+    DeleteServer(ServerId, i64),
+    /// It is gone already, and is only forgotten.
+    Forget(Uuid),
+}
+
+impl Step {
+    /// Steps of a lower phase are done first: what is referred to before what refers to it, and the
+    /// other way round when things go.
+    pub(super) fn phase(&self) -> u8 {
+        match self {
+            Self::Nothing | Self::Rename(_) => 0,
+            Self::Connect(_) | Self::EditServer(..) => 1,
+            Self::CreatePolicy { .. } | Self::SavePolicy { .. } => 2,
+            Self::CreateGrant { .. } | Self::EditGrant { .. } => 3,
+            Self::RevokeGrant(_) => 4,
+            Self::DeletePolicy(..) => 5,
+            Self::DeleteServer(..) => 6,
+            Self::Forget(..) => 7,
+        }
+    }
+}
