@@ -48,6 +48,10 @@ words!(
         Malformed = "malformed",
         /// The upstream could not be reached; the tool did not run.
         UpstreamUnreachable = "upstream_unreachable",
+        /// No secure connection to the upstream; the tool did not run.
+        UpstreamTls = "upstream_tls",
+        /// Connecting to the upstream took too long; the tool did not run.
+        UpstreamConnectTimeout = "upstream_connect_timeout",
         /// No answer in time; the tool may have run.
         UpstreamTimeout = "upstream_timeout",
         /// The answer broke off; the tool may have run.

@@ -60,6 +60,23 @@ impl Owners {
         self.entries.get_mut(owner)
     }
 
+    /// Takes out the entries that end first, until one more fits.
+    fn make_room(&mut self, owner: &str, key: &str, cap: usize, now: i64) -> Vec<Displaced> {
+        let Some(held) = self.living(owner, now) else { return Vec::new() };
+        if held.contains_key(key) {
+            return Vec::new();
+        }
+        let mut displaced = Vec::new();
+        while held.len() >= cap {
+            let oldest = held.iter().min_by_key(|(_, entry)| entry.until);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
+            if let Some(entry) = held.remove(&oldest) {
+                displaced.push(Displaced { key: oldest, value: entry.value });
+            }
+        }
+        displaced
+    }
+
     /// Sweeps out what has ended, each time the number of owners has doubled.
     fn sweep(&mut self, now: i64) {
         if self.entries.len() < self.sweep_at.max(SWEPT_ABOVE) {
@@ -70,6 +87,19 @@ impl Owners {
             !entries.is_empty()
         });
         self.sweep_at = self.entries.len() * 2;
+    }
+}
+
+/// An entry that made room for another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Displaced {
+    pub key: String,
+    pub value: Vec<u8>,
+}
+
+impl Displaced {
+    fn read(name: &[u8], value: &[u8]) -> Self {
+        Self { key: plain(&String::from_utf8_lossy(name)), value: value.to_vec() }
     }
 }
 
@@ -115,6 +145,58 @@ impl Bindings {
                 let args = [name.as_bytes(), value, ttl.as_bytes(), cap.as_bytes()];
                 let put = redis.bound(&redis::BIND, keys(owner, key), &args).await?;
                 number(&put).map(|put| put == 1)
+            }
+        }
+    }
+
+    /// [`Self::put`], but where the owner holds as many as allowed, those that were not used for longest
+    /// make room. None: the value is over 64 KiB or nothing may be held, and nothing was put.
+    pub async fn put_displacing(
+        &self,
+        owner: &str,
+        key: &str,
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<Option<Vec<Displaced>>, Unavailable> {
+        if value.len() > MAX_VALUE || self.cap == 0 {
+            return Ok(None);
+        }
+        match &self.store {
+            Store::Memory { clock, owners } => {
+                let now = clock().timestamp_micros();
+                let mut owners = owners.lock();
+                owners.sweep(now);
+                let displaced = owners.make_room(owner, key, self.cap, now);
+                let entry = Entry { value: value.to_vec(), until: now.saturating_add(micros(ttl)) };
+                owners.entries.entry(owner.to_owned()).or_default().insert(key.to_owned(), entry);
+                Ok(Some(displaced))
+            }
+            Store::Redis(redis) => {
+                let (name, ttl) = (escaped(key), millis(ttl));
+                let (cap, prefix) = (self.cap.to_string(), prefix(owner));
+                let args =
+                    [name.as_bytes(), value, ttl.as_bytes(), cap.as_bytes(), prefix.as_bytes()];
+                let gone = redis.bound(&redis::DISPLACE, keys(owner, key), &args).await?;
+                let gone: Vec<Vec<u8>> =
+                    ::redis::from_redis_value(gone).map_err(|_| unexpected())?;
+                let pairs = gone.chunks_exact(2);
+                Ok(Some(pairs.map(|pair| Displaced::read(&pair[0], &pair[1])).collect()))
+            }
+        }
+    }
+
+    /// Reads an entry without letting it live longer.
+    pub async fn peek(&self, owner: &str, key: &str) -> Result<Option<Vec<u8>>, Unavailable> {
+        match &self.store {
+            Store::Memory { clock, owners } => {
+                let now = clock().timestamp_micros();
+                let mut owners = owners.lock();
+                let entry = owners.living(owner, now).and_then(|held| held.get(key));
+                Ok(entry.map(|entry| entry.value.clone()))
+            }
+            Store::Redis(redis) => {
+                let value = redis.bound(&redis::PEEK, keys(owner, key), &[]).await?;
+                ::redis::from_redis_value(value).map_err(|_| unexpected())
             }
         }
     }
@@ -179,8 +261,29 @@ impl Bindings {
 
 /// The owner's index and one entry, on one shard.
 fn keys(owner: &str, key: &str) -> [String; 2] {
-    let owner = escaped(owner);
-    [format!("sluice:{{{owner}}}:b"), format!("sluice:{{{owner}}}:b:{}", escaped(key))]
+    [format!("sluice:{{{}}}:b", escaped(owner)), format!("{}{}", prefix(owner), escaped(key))]
+}
+
+fn prefix(owner: &str) -> String {
+    format!("sluice:{{{}}}:b:", escaped(owner))
+}
+
+/// What [`escaped`] made of a name, read back.
+fn plain(escaped: &str) -> String {
+    let mut out = Vec::with_capacity(escaped.len());
+    let mut rest = escaped.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let code = code.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        if let Some(code) = code.filter(|_| byte == b'%') {
+            out.push(code);
+            rest = &after[2..];
+        } else {
+            out.push(byte);
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn micros(ttl: Duration) -> i64 {

@@ -12,6 +12,7 @@ use crate::file::FileError;
 use crate::memory::{Memory, MemoryOptions};
 use crate::plan::{self, Plan};
 use crate::redis::{RedisCounters, RedisOptions, RedisUrlError};
+use crate::relay::Relay;
 use crate::unavailable::{Health, Unavailable};
 
 /// How long a reservation is remembered for a retry or a refund, unless asked for longer.
@@ -200,6 +201,14 @@ impl Counters {
         match self {
             Self::Memory(memory) => Bindings::in_memory(memory.clock(), cap),
             Self::Redis(redis) => Bindings::in_redis(Arc::clone(redis), cap),
+        }
+    }
+
+    /// The way to other replicas on the same store; `address` must be this one's alone.
+    pub fn relay(&self, address: &str) -> Relay {
+        match self {
+            Self::Memory(_) => Relay::alone(address),
+            Self::Redis(redis) => Relay::in_redis(address, Arc::clone(redis)),
         }
     }
 }

@@ -9,14 +9,16 @@ mod file;
 mod memory;
 mod plan;
 mod redis;
+mod relay;
 mod span;
 mod unavailable;
 
 pub use crate::redis::{RedisCounters, RedisOptions, RedisUrlError};
-pub use bindings::Bindings;
+pub use bindings::{Bindings, Displaced};
 pub use contract::{Clock, CounterKey, Demand, Reading, Reserved, session_owner};
 pub use counters::Counters;
 pub use file::FileError;
 pub use memory::{Memory, MemoryOptions};
+pub use relay::{MAX_MESSAGE as MAX_RELAYED, Pushed, Relay};
 
 pub use unavailable::{Health, Reason, Unavailable};

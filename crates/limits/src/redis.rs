@@ -236,6 +236,11 @@ impl RedisCounters {
         self.circuit.run(&call).await
     }
 
+    /// A connection that nothing else uses.
+    pub(crate) async fn fresh_link(&self, timeout: Duration) -> redis::RedisResult<Link> {
+        self.circuit.fresh(timeout).await
+    }
+
     pub(crate) fn health(&self) -> Health {
         self.circuit.health()
     }
@@ -250,7 +255,9 @@ impl RedisCounters {
     }
 }
 
-pub(crate) use self::script::{BIND, COUNT, TOUCH, UNBIND};
+pub(crate) use self::fault::unavailable;
+pub(crate) use self::link::Link;
+pub(crate) use self::script::{BIND, COUNT, DISPLACE, PEEK, PUSH, TOUCH, UNBIND};
 
 fn record_key(workspace: WorkspaceId, id: ReservationId) -> String {
     format!("sluice:{{{workspace}}}:r:{id}")

@@ -134,21 +134,26 @@ impl Splicer<'_, '_> {
     }
 
     fn finish(mut self) -> SplicedList {
-        if self.edits.is_empty() {
-            return self.out;
-        }
-        self.edits.sort_by_key(|(span, _)| span.start);
-        let mut body = Vec::with_capacity(self.text.len());
-        let mut at = 0;
-        for (span, new) in &self.edits {
-            body.extend_from_slice(&self.text.as_bytes()[at..span.start]);
-            body.extend_from_slice(new.as_bytes());
-            at = span.end;
-        }
-        body.extend_from_slice(&self.text.as_bytes()[at..]);
-        self.out.body = Some(body);
+        self.out.body = edited(self.text, self.edits);
         self.out
     }
+}
+
+/// The text with its spans replaced; none if there is nothing to replace.
+pub(crate) fn edited(text: &str, mut edits: Vec<(Span, String)>) -> Option<Vec<u8>> {
+    if edits.is_empty() {
+        return None;
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    let mut body = Vec::with_capacity(text.len());
+    let mut at = 0;
+    for (span, new) in &edits {
+        body.extend_from_slice(&text.as_bytes()[at..span.start]);
+        body.extend_from_slice(new.as_bytes());
+        at = span.end;
+    }
+    body.extend_from_slice(&text.as_bytes()[at..]);
+    Some(body)
 }
 
 #[cfg(test)]

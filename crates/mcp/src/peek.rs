@@ -32,6 +32,9 @@ pub struct Message {
     pub id: Option<String>,
     /// The method, unescaped.
     pub method: Option<String>,
+    /// The result is a list of tools, whichever request it answers: it holds `tools`, a list, and no
+    /// `content`, which every result of a call has.
+    pub lists_tools: bool,
 }
 
 impl Message {
@@ -69,6 +72,11 @@ pub struct Peek {
     method: Option<Vec<u8>>,
     result: bool,
     error: bool,
+    /// The members of the result, while inside it.
+    inner: Expect,
+    inner_key: Vec<u8>,
+    tools: bool,
+    content: bool,
 }
 
 impl Peek {
@@ -80,6 +88,11 @@ impl Peek {
     /// Nothing was fed.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether what was fed so far is part of a list of tools, see [`Message::lists_tools`].
+    pub const fn lists_tools(&self) -> bool {
+        self.tools && !self.content
     }
 
     /// Takes the next piece of the message.
@@ -96,12 +109,10 @@ impl Peek {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.depth != 1 {
-            return;
-        }
-        let into = match self.expect {
-            Expect::Key => &mut self.key,
-            Expect::Value => &mut self.value,
+        let into = match (self.depth, self.expect, self.inner) {
+            (1, Expect::Key, _) => &mut self.key,
+            (1, Expect::Value, _) => &mut self.value,
+            (2, _, Expect::Key) => &mut self.inner_key,
             _ => return,
         };
         if into.len() + bytes.len() <= CAPTURE_MAX {
@@ -127,6 +138,8 @@ impl Peek {
                 self.in_string = false;
                 if self.depth == 1 && self.expect == Expect::Key {
                     self.expect = Expect::Colon;
+                } else if self.depth == 2 && self.inner == Expect::Key {
+                    self.inner = Expect::Colon;
                 }
             }
             Some(_) => self.escaped = true,
@@ -138,6 +151,7 @@ impl Peek {
     fn byte(&mut self, byte: u8) {
         match (self.expect, byte) {
             (Expect::Broken, _) | (_, b' ' | b'\t' | b'\n' | b'\r') => {}
+            _ if self.depth == 2 && self.inner != Expect::Start && self.inner_byte(byte) => {}
             (Expect::Start, b'{') => {
                 self.depth = 1;
                 self.expect = Expect::Key;
@@ -150,12 +164,35 @@ impl Peek {
             }
             (_, b'{' | b'[') => {
                 self.keep(&[byte]);
+                let result = self.depth == 1 && byte == b'{' && named(&self.key, "result");
+                self.inner = match self.depth {
+                    1 if result => Expect::Key,
+                    1 => Expect::Start,
+                    _ => self.inner,
+                };
                 self.depth += 1;
             }
             (_, b'}' | b']') => self.close(),
             (Expect::Value, b',') if self.depth == 1 => self.member(),
             _ => self.keep(&[byte]),
         }
+    }
+
+    /// A byte between the strings of the result's own members; true if nothing else looks at it.
+    fn inner_byte(&mut self, byte: u8) -> bool {
+        match (self.inner, byte) {
+            (Expect::Colon, b':') => self.inner = Expect::Value,
+            (Expect::Value, _) => {
+                self.tools |= byte == b'[' && named(&self.inner_key, "tools");
+                self.content |= named(&self.inner_key, "content");
+                self.inner = Expect::Done;
+                self.inner_key.clear();
+                return false;
+            }
+            (Expect::Done, b',') => self.inner = Expect::Key,
+            _ => return false,
+        }
+        true
     }
 
     fn close(&mut self) {
@@ -190,8 +227,10 @@ impl Peek {
             return None;
         }
         if seen.expect != Expect::Done {
-            return Some(Message { kind: MessageKind::Other, id: None, method: None });
+            let kind = MessageKind::Other;
+            return Some(Message { kind, id: None, method: None, lists_tools: false });
         }
+        let lists_tools = seen.lists_tools();
         let utf8 = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let id = utf8(seen.id).filter(|id| RawId::parse(id).is_some());
         let method = utf8(seen.method)
@@ -203,8 +242,14 @@ impl Peek {
             (Some(_), None) => MessageKind::Notification,
             _ => MessageKind::Other,
         };
-        Some(Message { kind, id, method })
+        Some(Message { kind, id, method, lists_tools })
     }
+}
+
+/// Whether the raw text of a member's name, with its quotes, is this name.
+fn named(raw: &[u8], name: &str) -> bool {
+    let raw = std::str::from_utf8(raw).ok().and_then(text::string_value);
+    raw.as_deref() == Some(name)
 }
 
 #[cfg(test)]
@@ -243,6 +288,35 @@ mod tests {
         }
         let note = whole(r#"{"method":"notifications/progress","params":{"id":1}}"#).expect("one");
         assert_eq!((note.kind, note.id), (MessageKind::Notification, None));
+    }
+
+    #[test]
+    fn a_list_of_tools_is_known_by_its_result_alone() {
+        let lists = [
+            r#"{"id":1,"result":{"tools":[{"name":"a","content":1}]}}"#,
+            r#" { "r\u0065sult" : { "x" : {"content":[]} , "t\u006fols" : [ ] } , "id" : 1 } "#,
+            r#"{"result":{"nextCursor":"c","_meta":{"a":[1,"}"]},"tools":[]},"method":"x","id":1}"#,
+            r#"{"result":{},"id":1,"result":{"a":"content","tools":[]}}"#,
+        ];
+        for text in lists {
+            for cut in 0..text.len() {
+                let mut peek = Peek::default();
+                peek.feed(&text.as_bytes()[..cut]);
+                peek.feed(&text.as_bytes()[cut..]);
+                assert!(peek.lists_tools(), "{text} cut at {cut}");
+                assert!(peek.finish().is_some_and(|message| message.lists_tools), "{text}");
+            }
+        }
+        for text in [
+            r#"{"id":1,"result":{"content":[],"tools":[]}}"#,
+            r#"{"id":1,"result":{"tools":{},"x":["tools",[]]}}"#,
+            r#"{"id":1,"result":{"a":{"tools":[]},"b":[{"tools":[]}],"c":"tools"}}"#,
+            r#"{"id":1,"params":{"tools":[]},"result":[{"tools":[]}]}"#,
+            r#"{"id":1,"error":{"tools":[]}}"#,
+            r#"{"tools":[],"id":1,"result":"tools"}"#,
+        ] {
+            assert!(whole(text).is_some_and(|message| !message.lists_tools), "{text}");
+        }
     }
 
     #[test]

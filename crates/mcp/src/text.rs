@@ -113,6 +113,11 @@ fn value_end(bytes: &[u8], start: usize) -> Option<usize> {
 
 /// The members of an object as (name inside its quotes, value), in order, duplicates kept.
 pub(crate) fn members(text: &str, object: Span) -> Vec<(&str, Span)> {
+    member_spans(text, object).into_iter().map(|(name, value)| (&text[name], value)).collect()
+}
+
+/// Where the members of an object stand: names inside their quotes, and values.
+pub(crate) fn member_spans(text: &str, object: Span) -> Vec<(Span, Span)> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     if bytes.get(object.start) != Some(&b'{') {
@@ -135,7 +140,7 @@ pub(crate) fn members(text: &str, object: Span) -> Vec<(&str, Span)> {
         }
         let start = skip_space(bytes, at + 1);
         let Some(end) = value_end(bytes, start) else { return out };
-        out.push((&text[name], start..end));
+        out.push((name, start..end));
         at = end;
     }
 }

@@ -55,6 +55,7 @@ pub use document::{
     Approval, Approver, Comparison, Condition, DefaultAction, Document, Limit, Mode, Rule,
     ToolEntry,
 };
+pub use number::Decimal;
 pub use op::Op;
 pub use path::{Context, Path, Segment};
 pub use phrase::limit_message;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// A JSON number: sign, significant digits, and the power of ten of the first of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decimal<'a> {
+pub struct Decimal<'a> {
     negative: bool,
     /// From the first to the last digit that is not zero, maybe with the point between; empty for zero.
     digits: Cow<'a, str>,
@@ -27,8 +27,8 @@ const SMALL_DIGITS: usize = 17;
 const SMALL_BOUND: u64 = 100_000_000_000_000_000;
 
 impl<'a> Decimal<'a> {
-    /// Reads a number that the JSON lexer accepted.
-    pub(crate) fn read(text: &'a str) -> Self {
+    /// Reads a JSON number; any other text gives some number, and never a panic.
+    pub fn read(text: &'a str) -> Self {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match rest.find(['e', 'E']) {
             Some(at) => (&rest[..at], &rest[at + 1..]),
@@ -50,7 +50,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// The same, standing alone.
-    pub(crate) fn into_owned(self) -> Decimal<'static> {
+    pub fn into_owned(self) -> Decimal<'static> {
         Decimal {
             negative: self.negative,
             digits: Cow::Owned(self.digits.into_owned()),
@@ -71,7 +71,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// Numeric order.
-    pub(crate) fn compare(&self, other: &Decimal<'_>) -> Ordering {
+    pub fn compare(&self, other: &Decimal<'_>) -> Ordering {
         let by_sign = self.sign().cmp(&other.sign());
         if by_sign != Ordering::Equal || self.sign() == 0 {
             return by_sign;
@@ -81,7 +81,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// One text for every way to write the same number.
-    pub(crate) fn canonical(&self, out: &mut String) {
+    pub fn canonical(&self, out: &mut String) {
         if self.digits.is_empty() {
             out.push('0');
             return;
@@ -101,7 +101,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// Whether the number has no part below one.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         let count = i64::try_from(self.figures().count()).unwrap_or(i64::MAX);
         match &self.lead {
             Power::Small(lead) => count == 0 || *lead >= count - 1,
@@ -109,8 +109,39 @@ impl<'a> Decimal<'a> {
         }
     }
 
+    /// Whether the number is a whole multiple of `divisor`, exactly; none where that cannot be told: the
+    /// divisor is not above zero or has more than 36 digits, or an exponent has more than 17.
+    pub fn is_multiple_of(&self, divisor: &Decimal<'_>) -> Option<bool> {
+        let (modulus, power) = divisor.small()?;
+        if self.digits.is_empty() {
+            return Some(true);
+        }
+        let Power::Small(lead) = self.lead else { return None };
+        let count = i64::try_from(self.figures().count()).ok()?;
+        // Both as whole numbers of the same power of ten.
+        let Ok(zeros) = u64::try_from(lead.checked_sub(count - 1)?.checked_sub(power)?) else {
+            // The last digit of the one stands below all digits of the other.
+            return Some(false);
+        };
+        let times_ten = |rest: u128, digit: u128| (rest * 10 + digit) % modulus;
+        let rest = self.figures().fold(0, |rest, digit| times_ten(rest, u128::from(digit - b'0')));
+        Some(multiply(rest, ten_to(zeros, modulus), modulus) == 0)
+    }
+
+    /// The number as digits and a power of ten, where it is above zero and has few digits.
+    fn small(&self) -> Option<(u128, i64)> {
+        let Power::Small(lead) = self.lead else { return None };
+        let count = self.figures().count();
+        if self.negative || count == 0 || count > MODULUS_DIGITS {
+            return None;
+        }
+        let number =
+            self.figures().fold(0_u128, |number, digit| number * 10 + u128::from(digit - b'0'));
+        Some((number, lead.checked_sub(i64::try_from(count - 1).ok()?)?))
+    }
+
     /// The number, where it is whole and fits.
-    pub(crate) fn as_u64(&self) -> Option<u64> {
+    pub fn as_u64(&self) -> Option<u64> {
         let Power::Small(lead) = self.lead else { return None };
         if self.digits.is_empty() {
             return Some(0);
@@ -126,6 +157,35 @@ impl<'a> Decimal<'a> {
         }
         Some(value)
     }
+}
+
+/// A divisor of so many digits can be multiplied by ten within 128 bits.
+const MODULUS_DIGITS: usize = 36;
+
+/// Ten to a power, by a modulus.
+fn ten_to(mut power: u64, modulus: u128) -> u128 {
+    let (mut out, mut factor) = (1 % modulus, 10 % modulus);
+    while power > 0 {
+        if power % 2 == 1 {
+            out = multiply(out, factor, modulus);
+        }
+        factor = multiply(factor, factor, modulus);
+        power /= 2;
+    }
+    out
+}
+
+/// `a` times `b` by a modulus of at most [`MODULUS_DIGITS`] digits, which fits twice into 128 bits.
+fn multiply(mut a: u128, mut b: u128, modulus: u128) -> u128 {
+    let mut out = 0;
+    while b > 0 {
+        if b % 2 == 1 {
+            out = (out + a) % modulus;
+        }
+        a = (a + a) % modulus;
+        b /= 2;
+    }
+    out
 }
 
 impl Power {
@@ -261,6 +321,50 @@ mod tests {
             ("1e17", "1e999999999999999999999999"),
         ] {
             assert_eq!(order(small, large), Ordering::Less, "{small} < {large}");
+        }
+    }
+
+    #[test]
+    fn multiples_are_told_exactly() {
+        let multiple = |a: &str, b: &str| Decimal::read(a).is_multiple_of(&Decimal::read(b));
+        for (number, divisor) in [
+            ("0", "7"),
+            ("1.1", "0.1"),
+            ("0.3", "0.1"),
+            ("19.99", "0.01"),
+            ("-4.5", "1.5"),
+            ("1e400", "3e-2"),
+            ("3e399", "3"),
+            ("9007199254740993", "3"),
+            ("123456789012345678901234567890", "10"),
+            ("1e99999999999999999", "8"),
+            ("1e-10", "1e-11"),
+            ("75e-1", "2.50"),
+            ("0", "1e-9"),
+        ] {
+            let expected = !matches!((number, divisor), ("1e400", _));
+            assert_eq!(multiple(number, divisor), Some(expected), "{number} of {divisor}");
+        }
+        for (number, divisor) in [
+            ("1.05", "0.1"),
+            ("9007199254740992", "3"),
+            ("9007199254740993", "2"),
+            ("123456789012345678901234567891", "10"),
+            ("1e-11", "1e-10"),
+            ("0.1", "3"),
+            ("1e99999999999999999", "7"),
+            ("1", "1e300"),
+        ] {
+            assert_eq!(multiple(number, divisor), Some(false), "{number} of {divisor}");
+        }
+        for (number, divisor) in [
+            ("1", "0"),
+            ("1", "-2"),
+            ("1e999999999999999999999", "3"),
+            ("1", "1e-999999999999999999999"),
+            ("1", "1234567890123456789012345678901234567"),
+        ] {
+            assert_eq!(multiple(number, divisor), None, "{number} of {divisor}");
         }
     }
 

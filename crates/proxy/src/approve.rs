@@ -334,8 +334,9 @@ async fn rechecked(
             "The tool's definition changed since the call was approved, so it was not made.";
         return Err(Refusal::new(Outcome::Denied, Code::ToolChanged, "(drift)", message));
     }
+    let shown = decide::shown(&exchange.inner, &exchange.entry.route, &tool.name).await;
     let client = exchange.client_name();
-    let decision = decide::decide(&exchange.inner, &exchange.entry, tool, client, now)
+    let decision = decide::decide(&exchange.inner, &exchange.entry, tool, shown, client, now)
         .map_err(|problem| Refusal::new(Outcome::Denied, Code::ArgumentsInvalid, "", &problem))?;
     match decision.verdict {
         Verdict::Approve | Verdict::Forward => Ok(decision),

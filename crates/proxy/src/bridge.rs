@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use crate::budget::{Budget, FREE};
 use crate::cache::Entry;
 use crate::failure::Failure;
 use crate::forward;
@@ -26,8 +27,8 @@ use crate::state::Inner;
 
 /// How long an upstream may take to name its endpoint.
 const ENDPOINT_WAIT: Duration = Duration::from_secs(10);
-/// Messages that wait for a slow client.
-const QUEUE: usize = 256;
+/// Messages that wait for a slow client; what they take is counted over all calls together.
+pub(crate) const QUEUE: usize = 256;
 /// Messages of the upstream that nobody listens to yet.
 const BACKLOG: usize = 64;
 const BRIDGES: u64 = 10_000;
@@ -56,37 +57,53 @@ struct Routing {
 }
 
 impl Routing {
-    fn message(&mut self, message: &Message, data: Bytes) {
+    /// Hands a message to whom it is for. Who is behind by so much that it cannot be held loses the rest.
+    fn message(&mut self, message: &Message, data: Option<Bytes>) {
         let answers = matches!(message.kind, MessageKind::Result | MessageKind::Error);
         if answers {
             let key = message.id.as_deref().and_then(RawId::parse).map(RawId::key);
-            if let Some(waiting) = key.and_then(|key| self.waiting.remove(&key)) {
+            if let (Some(waiting), Some(data)) =
+                (key.and_then(|key| self.waiting.remove(&key)), data)
+            {
+                // Full: the receiver sees that nothing more comes.
                 let _ = waiting.out.try_send(Item { data, last: true });
             }
             return;
         }
+        let Some(data) = data else { return self.lost() };
         let item = Item { data, last: false };
         let progress = message.method.as_deref() == Some("notifications/progress");
         let token = progress.then(|| progress_token(&item.data)).flatten();
         let asked = token.and_then(|token| {
             let key = RawId::parse(&token)?.key();
             let same = |own: &str| RawId::parse(own).is_some_and(|own| own.key() == key);
-            self.waiting.values().find(|w| w.token.as_deref().is_some_and(same))
+            let asked = self.waiting.iter().find(|(_, w)| w.token.as_deref().is_some_and(same));
+            asked.map(|(key, _)| key.clone())
         });
-        if let Some(waiting) = asked {
-            let _ = waiting.out.try_send(item);
+        if let Some(listener) =
+            self.listener.as_ref().filter(|out| asked.is_none() && !out.is_closed())
+        {
+            if listener.try_send(item).is_err() {
+                self.listener = None;
+            }
             return;
         }
-        if let Some(listener) = self.listener.as_ref().filter(|out| !out.is_closed()) {
-            let _ = listener.try_send(item);
-        } else if self.waiting.len() == 1 {
-            // Most likely about the one request that is open.
-            for waiting in self.waiting.values() {
-                let _ = waiting.out.try_send(item.clone());
+        // Without a listener: most likely about the one request that is open.
+        let only = || self.waiting.keys().next().filter(|_| self.waiting.len() == 1).cloned();
+        if let Some(key) = asked.or_else(only) {
+            let fits = self.waiting.get(&key).is_none_or(|w| w.out.try_send(item).is_ok());
+            if !fits {
+                self.waiting.remove(&key);
             }
         } else if self.backlog.len() < BACKLOG {
             self.backlog.push_back(item);
         }
+    }
+
+    /// A message came that cannot be held, and nobody knows whom it was for.
+    fn lost(&mut self) {
+        self.listener = None;
+        self.waiting.clear();
     }
 }
 
@@ -136,7 +153,7 @@ impl Drop for Ticket {
 impl Bridge {
     /// Opens the upstream's stream and learns where to post.
     pub(crate) async fn open(inner: &Inner, entry: &Entry) -> Result<Arc<Self>, Failure> {
-        let target = entry.route.target.as_ref().ok_or(Failure::Unreachable)?;
+        let target = entry.route.target.as_ref().ok_or(Failure::UNUSABLE)?;
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         let opening = forward::send(inner, target, Method::GET, headers, Bytes::new(), None);
@@ -151,7 +168,7 @@ impl Bridge {
         let (reference, rest) = first.await.map_err(|_| Failure::TimedOut)??;
         let endpoint = target.with_path(&reference).map_err(|_| Failure::NotMcp)?;
         let routing = Arc::new(Mutex::new(Routing::default()));
-        let reading = read(body, events, rest, Arc::clone(&routing));
+        let reading = read(body, events, rest, Arc::clone(&routing), inner.budget.clone());
         let reader = tokio::spawn(reading).abort_handle();
         Ok(Arc::new(Self { server: entry.route.record.server.id, endpoint, routing, reader }))
     }
@@ -161,17 +178,20 @@ impl Bridge {
         self.routing.lock().over
     }
 
-    /// Waits for what answers a request.
-    pub(crate) fn wait_for(self: &Arc<Self>, id: RawId<'_>, token: Option<&str>) -> Ticket {
+    /// Waits for what answers a request; none if somebody waits for the answer to this id already.
+    pub(crate) fn wait_for(self: &Arc<Self>, id: RawId<'_>, token: Option<&str>) -> Option<Ticket> {
         let (out, items) = mpsc::channel(QUEUE);
         let key = id.key();
         let waiting = Waiting { out, token: token.map(str::to_owned) };
         let mut routing = self.routing.lock();
+        if routing.waiting.contains_key(&key) {
+            return None;
+        }
         if !routing.over {
             routing.waiting.insert(key.clone(), waiting);
         }
         drop(routing);
-        Ticket { bridge: Arc::clone(self), key, items }
+        Some(Ticket { bridge: Arc::clone(self), key, items })
     }
 
     /// Listens to what answers nothing; none if somebody listens already.
@@ -212,10 +232,15 @@ async fn read(
     mut events: EventStream,
     rest: Vec<Event>,
     routing: Arc<Mutex<Routing>>,
+    budget: Budget,
 ) {
     let route = |event: &Event| {
         if let Some(message) = &event.message {
-            routing.lock().message(message, event_data(&event.concat()).into());
+            let data = event_data(&event.concat());
+            // Others wait for the same stream, so it cannot be held up for one: what waits is counted.
+            let mut share = budget.share();
+            let fits = share.fit(FREE + data.len());
+            routing.lock().message(message, fits.then(|| share.keep(data.into())));
         }
     };
     rest.iter().for_each(route);

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
+
 /// What a single message may hold without asking.
-pub(crate) const FREE: usize = 256 * 1024;
+pub(crate) const FREE: usize = 64 * 1024;
 
 /// The shared pot.
 #[derive(Debug, Clone)]
@@ -49,6 +51,28 @@ impl Share {
     }
 }
 
+impl Share {
+    /// Bytes that hold the share until the last of them was sent.
+    pub(crate) fn keep(self, bytes: Bytes) -> Bytes {
+        if self.taken == 0 {
+            return bytes;
+        }
+        Bytes::from_owner(Kept { bytes, _share: self })
+    }
+}
+
+/// Bytes and what they cost.
+struct Kept {
+    bytes: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
         self.budget.left.fetch_add(self.taken, Ordering::Relaxed);
@@ -58,6 +82,19 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_held_as_long_as_its_bytes() {
+        let budget = Budget::new(100);
+        let mut share = budget.share();
+        assert!(share.fit(FREE + 100));
+        let kept = share.keep(Bytes::from_static(b"abc"));
+        let part = kept.slice(1..);
+        drop(kept);
+        assert!(!budget.share().fit(FREE + 1) && part == "bc");
+        drop(part);
+        assert!(budget.share().fit(FREE + 100));
+    }
 
     #[test]
     fn shares_come_back() {

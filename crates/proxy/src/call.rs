@@ -19,8 +19,9 @@ const MAX_TRACE: usize = 32 * 1024;
 /// Decides a call and does what was decided.
 pub(crate) async fn call(mut exchange: Exchange<'_>, tool: &ToolCall<'_>) -> Response {
     let now = (exchange.inner.clock)();
-    let decided =
-        decide::decide(&exchange.inner, &exchange.entry, tool, exchange.client_name(), now);
+    let shown = decide::shown(&exchange.inner, &exchange.entry.route, &tool.name).await;
+    let client = exchange.client_name();
+    let decided = decide::decide(&exchange.inner, &exchange.entry, tool, shown, client, now);
     let decision = match decided {
         Ok(decision) => decision,
         Err(problem) => {
@@ -46,7 +47,7 @@ pub(crate) async fn call(mut exchange: Exchange<'_>, tool: &ToolCall<'_>) -> Res
     }
     match decision.verdict {
         Verdict::Deny | Verdict::Hide => exchange.refuse_call(&refusal(&decision)),
-        Verdict::Approve => approve::approve(exchange, &decision, tool).await,
+        Verdict::Approve => Box::pin(approve::approve(exchange, &decision, tool)).await,
         Verdict::Forward => match book(&mut exchange, &decision, tool).await {
             Ok(booking) => pass::forward(exchange, booking).await,
             Err(refusal) => exchange.refuse_call(&refusal),

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sluice_domain::{Charge, Code, OnUnavailable, ReservationId, Scope, WorkspaceId};
 use sluice_limits::{Counters, Demand, Unavailable, session_owner};
 use sluice_mcp::ToolCall;
-use sluice_policy::{Arguments, CallInput, Decision, Settings};
+use sluice_policy::{Arguments, CallInput, Decision, Settings, ToolFacts};
 
 use crate::cache::Entry;
 use crate::route::{Route, RoutePolicyState};
@@ -17,18 +17,34 @@ use crate::state::Inner;
 /// How long a call that is only observed waits for the counters.
 const OBSERVED_WAIT: Duration = Duration::from_millis(100);
 
-/// Whether a list may show a tool that the upstream lists.
-pub(crate) fn lists(route: &Route, tool: &str) -> bool {
-    let RoutePolicyState::Compiled(policy) = &route.policy else { return false };
-    let settings = Settings::from(&route.record.server.settings);
-    policy.lists(tool, route.facts(tool, true), settings, route.record.grant.observe)
+/// What the policy may know of a tool; `shown`: the grant was shown it in a list.
+fn facts(inner: &Inner, route: &Route, tool: &str, shown: bool) -> ToolFacts {
+    let mut facts = route.facts(tool, shown);
+    // What only agents were shown was never reviewed, like a new tool.
+    let unreviewed = shown && route.record.server.tools_read && route.tool(tool).is_none();
+    facts.changed |= unreviewed || inner.seen.differs(route, tool);
+    facts
 }
 
-/// The decision about a call; nothing is charged yet. An error: the arguments cannot be decided on.
+/// Whether a list may show a tool that the upstream lists.
+pub(crate) fn lists(inner: &Inner, route: &Route, tool: &str) -> bool {
+    let RoutePolicyState::Compiled(policy) = &route.policy else { return false };
+    let settings = Settings::from(&route.record.server.settings);
+    policy.lists(tool, facts(inner, route, tool, true), settings, route.record.grant.observe)
+}
+
+/// Whether the grant was shown a tool that the server's own list does not name.
+pub(crate) async fn shown(inner: &Inner, route: &Route, tool: &str) -> bool {
+    let record = &route.record;
+    route.tool(tool).is_none() && inner.seen.knows(record.grant.id, record.server.id, tool).await
+}
+
+/// The decision about a call, see [`shown`]; nothing is charged yet. An error: the arguments cannot be decided on.
 pub(crate) fn decide(
     inner: &Inner,
     entry: &Entry,
     call: &ToolCall<'_>,
+    shown: bool,
     client_name: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<Decision, String> {
@@ -43,12 +59,10 @@ pub(crate) fn decide(
     };
     let record = &route.record;
     let arguments = Arguments::parse(call.arguments).map_err(|error| error.to_string())?;
-    let seen = || inner.seen.knows(record.grant.id, record.server.id, &call.name);
-    let seen = route.tool(&call.name).is_none() && seen();
     Ok(policy.decide(&CallInput {
         tool: &call.name,
         arguments,
-        facts: route.facts(&call.name, seen),
+        facts: facts(inner, route, &call.name, shown),
         settings: Settings::from(&record.server.settings),
         schema_problem: &|| route.schema_problem(&call.name, call.arguments),
         grant_label: &record.grant.label,

@@ -164,10 +164,18 @@ impl Exchange<'_> {
     }
 
     /// The way to the upstream and back failed.
-    pub(crate) fn fail(mut self, failure: Failure) -> Response {
+    pub(crate) async fn fail(mut self, failure: Failure) -> Response {
         let call = self.envelope.tool.is_some();
-        if !self.open.as_ref().is_some_and(OpenRequest::cancelled) {
-            self.recorder.outcome(Outcome::Failed, failure.code(), failure.message(call));
+        let cancelled = match &self.open {
+            Some(open) => self.inner.sessions.was_cancelled(open).await,
+            None => false,
+        };
+        if !cancelled {
+            let message = failure.log_message(call);
+            self.recorder.outcome(Outcome::Failed, failure.code(), &message);
+        }
+        if failure == Failure::Revoked {
+            return self.form.unauthorized();
         }
         let body = failure.answer(self.raw_id(), &self.form.id.to_string(), call);
         let status = if self.raw_id().is_some() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };

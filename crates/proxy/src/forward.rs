@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
-use sluice_upstream::{SendError, Target};
+use sluice_mcp::{Message, MessageKind, Peek, RawId};
+use sluice_upstream::Target;
 use tokio::time::{Instant, timeout_at};
 
 use crate::budget::Share;
 use crate::cache::Entry;
 use crate::failure::Failure;
 use crate::headers;
+use crate::open_count::OpenPlace;
+use crate::session::OpenRequest;
 use crate::state::Inner;
 
 /// An upstream's answer as it arrives.
@@ -62,12 +65,13 @@ pub(crate) async fn send(
     *request.headers_mut() = headers;
     let sending = inner.upstream.send(target, request);
     let sent = match deadline {
+        // Connecting has a bound of its own, and idle time does not count before it: what is late here was sent.
         Some(deadline) => timeout_at(deadline, sending).await.map_err(|_| Failure::TimedOut)?,
         None => sending.await,
     };
     let response = sent.map_err(|error| {
         tracing::info!(server = %target.server, %error, "A request to an upstream failed");
-        sorted(&error)
+        Failure::from(&error)
     })?;
     match response.status() {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(Failure::Unauthorized),
@@ -79,15 +83,6 @@ pub(crate) async fn send(
         return Err(Failure::NotMcp);
     }
     Ok(response.map(Body::new))
-}
-
-const fn sorted(error: &SendError) -> Failure {
-    match error {
-        SendError::TimedOutAfterSend => Failure::TimedOut,
-        SendError::NotHttp { .. } if error.may_have_run() => Failure::NotMcp,
-        error if error.may_have_run() => Failure::Cut,
-        _ => Failure::Unreachable,
-    }
 }
 
 /// A body that was read to its end, or the part of it that could be held and the rest.
@@ -112,13 +107,7 @@ pub(crate) async fn collect(
     let mut body = response.into_body();
     let mut held = VecDeque::new();
     let mut length = 0;
-    loop {
-        let frame = match patience.until() {
-            Some(until) => timeout_at(until, body.frame()).await.map_err(|_| Failure::TimedOut)?,
-            None => body.frame().await,
-        };
-        let Some(frame) = frame else { return Ok(Collected::Whole(held, length)) };
-        let Ok(data) = frame.map_err(|_| Failure::Cut)?.into_data() else { continue };
+    while let Some(data) = more(&mut body, patience).await? {
         length += data.len();
         if length > limit {
             return Err(Failure::TooLarge);
@@ -128,6 +117,29 @@ pub(crate) async fn collect(
             return Ok(Collected::Part(held, body));
         }
     }
+    Ok(Collected::Whole(held, length))
+}
+
+/// The first `limit` bytes of a body, and whether that is all of it.
+pub(crate) async fn beginning(
+    body: &mut UpstreamBody,
+    patience: Patience,
+    limit: usize,
+) -> Result<(Bytes, bool), Failure> {
+    let mut held = BytesMut::new();
+    while let Some(data) = more(body, patience).await? {
+        held.extend_from_slice(&data);
+        if held.len() > limit {
+            return Ok((held.freeze(), false));
+        }
+    }
+    Ok((held.freeze(), true))
+}
+
+/// A body with what was read of it at its beginning again.
+pub(crate) fn put_back(held: Bytes, rest: UpstreamBody) -> Body {
+    let held = stream::iter((!held.is_empty()).then_some(Ok(held)));
+    Body::from_stream(held.chain(rest.into_data_stream()))
 }
 
 /// Pieces in one.
@@ -142,34 +154,80 @@ pub(crate) fn joined(mut pieces: VecDeque<Bytes>, length: usize) -> Bytes {
     out.freeze()
 }
 
+/// What is looked for in an answer that streams by because it cannot be held.
+pub(crate) struct Passing {
+    peek: Peek,
+    /// Raw text of the id that it must answer; none: any text may pass.
+    id: Option<String>,
+    limit: usize,
+    sent: usize,
+    /// Held for as long as the answer is under way.
+    _open: (OpenPlace, Option<OpenRequest>),
+}
+
+impl Passing {
+    pub(crate) fn new(
+        id: Option<&str>,
+        limit: usize,
+        open: (OpenPlace, Option<OpenRequest>),
+    ) -> Self {
+        Self { peek: Peek::default(), id: id.map(str::to_owned), limit, sent: 0, _open: open }
+    }
+
+    /// Whether a piece may pass. A list of tools may not: nothing could be taken out of it.
+    fn takes(&mut self, piece: &[u8]) -> bool {
+        self.sent += piece.len();
+        self.peek.feed(piece);
+        self.sent <= self.limit && !self.peek.lists_tools()
+    }
+
+    /// Whether all of it was the answer.
+    fn ends_well(&mut self) -> bool {
+        let Some(id) = &self.id else { return true };
+        let message = self.peek.finish();
+        message.is_some_and(|message| answers(&message, id))
+    }
+}
+
+/// Whether a message answers the request with this raw id: its result or error, or an error of a server
+/// that could not read the id.
+pub(crate) fn answers(message: &Message, id: &str) -> bool {
+    let unnamed = message.kind == MessageKind::Error && message.id.is_none();
+    unnamed || RawId::parse(id).is_some_and(|id| message.answers(id))
+}
+
 /// A body that begins with `held` and goes on as the upstream does; a failure breaks the connection.
 pub(crate) fn passed_on(
     held: VecDeque<Bytes>,
     rest: UpstreamBody,
     patience: Patience,
-    limit: usize,
+    passing: Passing,
 ) -> Body {
-    let state = (held, rest, 0_usize);
-    Body::from_stream(stream::unfold(state, move |(mut held, mut rest, mut sent)| async move {
-        let broken = || std::io::Error::from(std::io::ErrorKind::ConnectionAborted);
+    let state = (held, rest, passing);
+    Body::from_stream(stream::unfold(state, move |(mut held, mut rest, mut passing)| async move {
         let next = match held.pop_front() {
-            Some(piece) => Ok(piece),
-            None => loop {
-                let until =
-                    patience.until().unwrap_or_else(|| Instant::now() + Duration::from_hours(1));
-                match timeout_at(until, rest.frame()).await {
-                    Ok(None) => return None,
-                    Ok(Some(Ok(frame))) => {
-                        if let Ok(data) = frame.into_data() {
-                            break Ok(data);
-                        }
-                    }
-                    Ok(Some(Err(_))) | Err(_) => break Err(broken()),
-                }
-            },
+            Some(piece) => Ok(Some(piece)),
+            None => more(&mut rest, patience).await,
         };
-        sent += next.as_ref().map_or(0, Bytes::len);
-        let next = if sent > limit { Err(broken()) } else { next };
-        Some((next, (held, rest, sent)))
+        let next = match next {
+            Ok(None) if passing.ends_well() => None,
+            Ok(Some(piece)) if passing.takes(&piece) => Some(Ok(piece)),
+            _ => Some(Err(std::io::Error::from(std::io::ErrorKind::ConnectionAborted))),
+        };
+        next.map(|next| (next, (held, rest, passing)))
     }))
+}
+
+/// The next piece of a body; none at its end.
+async fn more(body: &mut UpstreamBody, patience: Patience) -> Result<Option<Bytes>, Failure> {
+    loop {
+        let frame = match patience.until() {
+            Some(until) => timeout_at(until, body.frame()).await.map_err(|_| Failure::TimedOut)?,
+            None => body.frame().await,
+        };
+        let Some(frame) = frame else { return Ok(None) };
+        if let Ok(data) = frame.map_err(|_| Failure::Cut)?.into_data() {
+            return Ok(Some(data));
+        }
+    }
 }

@@ -61,6 +61,12 @@ pub(crate) fn routing(headers: &HeaderMap) -> Result<RoutingHeaders<'_>, BadRout
     })
 }
 
+/// Whether no header that repeats an argument occurs twice.
+pub(crate) fn params_once(headers: &HeaderMap) -> bool {
+    let mut params = headers.keys().filter(|name| name.as_str().starts_with(PARAM));
+    params.all(|name| headers.get_all(name).into_iter().nth(1).is_none())
+}
+
 /// Header names that `Connection` declares to be for this hop only.
 fn hop_by_hop(headers: &HeaderMap, name: &str) -> bool {
     headers

@@ -20,6 +20,8 @@ mod forward;
 mod gate;
 mod headers;
 mod hold;
+mod methods;
+mod notes;
 mod open_count;
 mod options;
 mod origin;
@@ -29,10 +31,13 @@ mod post;
 mod pump;
 mod record;
 mod release;
+mod remote;
 mod respond;
 mod route;
 mod router;
+mod schema;
 mod seen;
+mod serve;
 mod session;
 mod state;
 mod streams;
@@ -44,7 +49,7 @@ pub use gate::ClientAddress;
 pub use options::ProxyOptions;
 pub use ports::{
     Approval, ApprovalKey, Approvals, ParkError, ParkedCall, Released, Routes, SecurityLog,
-    StoreUnavailable, ToolsSeen,
+    ShownTool, StoreUnavailable, ToolsSeen,
 };
 pub use router::{router, server_of};
 pub use state::{ProxyParts, ProxyState, Sizes};

@@ -27,6 +27,8 @@ pub struct ProxyOptions {
     pub stale_routes: Duration,
     /// How long a session may go unused.
     pub session_idle: Duration,
+    /// Sessions that one grant may have open; a new one takes the place of the one unused for longest.
+    pub sessions_per_grant: usize,
     /// Open streams and calls of one grant at once.
     pub max_open_per_grant: usize,
     /// What becomes of calls while the call log is full.
@@ -46,6 +48,7 @@ impl Default for ProxyOptions {
             cached_routes: 10_000,
             stale_routes: Duration::from_mins(10),
             session_idle: Duration::from_hours(1),
+            sessions_per_grant: 1_000,
             max_open_per_grant: 1_000,
             on_log_full: OnUnavailable::Deny,
         }

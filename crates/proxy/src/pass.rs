@@ -8,15 +8,15 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sluice_domain::{Code, OnUnavailable, Outcome};
-use sluice_mcp::{Kind, MessageKind, Peek, RawId, member_text};
+use sluice_mcp::{Kind, Message, Peek, member_text, string_value};
 
 use crate::carry::Cargo;
 use crate::decide::{self, Booking};
 use crate::exchange::{Exchange, Refusal};
 use crate::failure::Failure;
-use crate::filter::ListFilter;
+use crate::filter::{AnswerFilter, Asked};
 use crate::follow::Follow;
-use crate::forward::{self, Collected, Patience, UpstreamBody};
+use crate::forward::{self, Collected, Passing, Patience, UpstreamBody};
 use crate::headers::{self, REQUEST_ID, SESSION};
 use crate::pump::{self, Plan};
 use crate::respond::request_id;
@@ -40,7 +40,7 @@ pub(crate) async fn forward(mut exchange: Exchange<'_>, booking: Option<Booking>
     let started = exchange.recorder.elapsed_us();
     let cargo = Cargo {
         inner: &inner,
-        entry: &entry,
+        entry: &exchange.entry,
         envelope: exchange.envelope,
         era: exchange.era,
         session: exchange.session.as_ref(),
@@ -48,21 +48,24 @@ pub(crate) async fn forward(mut exchange: Exchange<'_>, booking: Option<Booking>
         body: exchange.body.clone(),
         patience,
     };
-    let sent = cargo.send().await;
+    let mut watch =
+        Watch::new(Arc::clone(&inner), exchange.token, entry, exchange.session.clone(), false);
+    let sent = tokio::select! {
+        biased;
+        sent = cargo.send() => sent,
+        () = watch.ended() => Err(Failure::Revoked),
+    };
     let took = exchange.recorder.elapsed_us() - started;
     exchange.recorder.note(|record| record.timing.upstream_us = took);
     match sent {
-        Ok(response) => answer(exchange, response, patience).await,
+        Ok(response) => answer(exchange, response, patience, watch).await,
         Err(failure) => {
-            if failure.may_have_run()
-                || failure == Failure::Unauthorized
-                || failure == Failure::Redirect
-            {
-                exchange.release = None;
-            } else {
+            if failure.never_sent() {
                 give_back(&mut exchange, booking.as_ref()).await;
+            } else {
+                exchange.release = None;
             }
-            exchange.fail(failure)
+            exchange.fail(failure).await
         }
     }
 }
@@ -90,6 +93,7 @@ async fn answer(
     mut exchange: Exchange<'_>,
     response: Response<UpstreamBody>,
     patience: Patience,
+    watch: Watch,
 ) -> Response {
     let status = response.status();
     exchange.recorder.note(|record| record.upstream_status = Some(i32::from(status.as_u16())));
@@ -109,14 +113,16 @@ async fn answer(
     };
     match (status, media.as_str()) {
         (StatusCode::OK, "text/event-stream") => stream(exchange, response, patience, session),
-        (StatusCode::OK, "application/json") => whole(exchange, response, patience, session).await,
+        (StatusCode::OK, "application/json") => {
+            whole(exchange, response, patience, session, watch).await
+        }
         (status, _) if status.is_client_error() => {
-            whole(exchange, response, patience, session).await
+            whole(exchange, response, patience, session, watch).await
         }
         (status, "application/json") if status.is_server_error() => {
-            whole(exchange, response, patience, session).await
+            whole(exchange, response, patience, session, watch).await
         }
-        _ => exchange.fail(Failure::NotMcp),
+        _ => exchange.fail(Failure::NotMcp).await,
     }
 }
 
@@ -182,9 +188,13 @@ fn follow(exchange: &Exchange<'_>, session: Option<&Arc<Session>>) -> Option<Fol
     })
 }
 
-fn filter(exchange: &Exchange<'_>) -> Option<ListFilter> {
-    (exchange.envelope.method == "tools/list")
-        .then(|| ListFilter::new(Arc::clone(&exchange.inner), exchange.era))
+fn filter(exchange: &Exchange<'_>) -> AnswerFilter {
+    let asked = match &*exchange.envelope.method {
+        "tools/list" => Asked::Lists,
+        "initialize" | "server/discover" => Asked::Hello,
+        _ => Asked::Other,
+    };
+    AnswerFilter::new(Arc::clone(&exchange.inner), exchange.era, asked)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "both end here")]
@@ -244,33 +254,42 @@ async fn whole(
     response: Response<UpstreamBody>,
     patience: Patience,
     session: Option<Arc<Session>>,
+    mut watch: Watch,
 ) -> Response {
     let inner = Arc::clone(&exchange.inner);
     let status = response.status();
     let headers = down(&exchange, response.headers(), session.as_ref());
     let mut share = inner.budget.share();
     let started = exchange.recorder.elapsed_us();
-    let collected = forward::collect(&inner, response, patience, &mut share).await;
+    let collected = tokio::select! {
+        biased;
+        collected = forward::collect(&inner, response, patience, &mut share) => collected,
+        () = watch.ended() => Err(Failure::Revoked),
+    };
     let took = exchange.recorder.elapsed_us() - started;
     exchange.recorder.note(|record| record.timing.upstream_us += took);
-    let (pieces, length) = match collected {
-        Ok(Collected::Whole(pieces, length)) => (pieces, length),
-        Ok(Collected::Part(held, rest)) if filter(&exchange).is_none() => {
-            exchange.recorder.answered();
-            let limit = inner.options.max_message_bytes;
-            let mut out = Response::new(forward::passed_on(held, rest, patience, limit));
-            *out.status_mut() = status;
-            *out.headers_mut() = headers;
-            return out;
+    let found = match collected {
+        Ok(Collected::Whole(pieces, length)) => {
+            checked(&exchange, status, pieces, length, session.is_some()).await
         }
-        Ok(Collected::Part(..)) => return exchange.fail(Failure::TooLarge),
-        Err(failure) => return exchange.fail(failure),
+        Ok(Collected::Part(held, rest)) if !filter(&exchange).holds() => {
+            let body = passing(exchange, status, held, rest, patience);
+            return answered(status, headers, body);
+        }
+        Ok(Collected::Part(..)) => Err(Failure::TooLarge),
+        Err(failure) => Err(failure),
     };
-    if !status.is_client_error() && !is_answer(&pieces, exchange.raw_id()) {
-        return exchange.fail(Failure::NotMcp);
-    }
-    let Ok(body) = filtered(&exchange, pieces, length) else {
-        return exchange.fail(Failure::NotMcp);
+    let body = match found {
+        Ok(body) => body,
+        Err(failure) => return exchange.fail(failure).await,
+    };
+    let status = if forgotten(&exchange, status, &body) {
+        if let Some(session) = &exchange.session {
+            inner.sessions.forget(session).await;
+        }
+        StatusCode::NOT_FOUND
+    } else {
+        status
     };
     if let Some(follow) = follow(&exchange, session.as_ref()) {
         follow.learn(&body).await;
@@ -281,34 +300,74 @@ async fn whole(
     if let Some(release) = exchange.release.take() {
         release.ran(Some(body.clone())).await;
     }
-    let mut out = Response::new(Body::from(body));
+    answered(status, headers, Body::from(share.keep(body)))
+}
+
+fn answered(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
+    let mut out = Response::new(body);
     *out.status_mut() = status;
     *out.headers_mut() = headers;
     out
 }
 
-/// Whether this answers the request: its result or error, or an error of a server that could not read
-/// the id.
-fn is_answer(pieces: &VecDeque<Bytes>, id: Option<&str>) -> bool {
-    let mut peek = Peek::default();
-    for piece in pieces {
-        peek.feed(piece);
-    }
-    let Some(message) = peek.finish() else { return false };
-    let unnamed = message.kind == MessageKind::Error && message.id.is_none();
-    unnamed || id.and_then(RawId::parse).is_some_and(|id| message.answers(id))
+/// An answer that cannot be held, piece by piece.
+fn passing(
+    mut exchange: Exchange<'_>,
+    status: StatusCode,
+    held: VecDeque<Bytes>,
+    rest: UpstreamBody,
+    patience: Patience,
+) -> Body {
+    exchange.recorder.answered();
+    let limit = exchange.inner.options.max_message_bytes;
+    let id = exchange.raw_id().filter(|_| !status.is_client_error()).map(str::to_owned);
+    let passing = Passing::new(id.as_deref(), limit, (exchange.place, exchange.open));
+    forward::passed_on(held, rest, patience, passing)
 }
 
-fn filtered(
+/// The body as it may be passed on, if it is an answer to the request.
+async fn checked(
     exchange: &Exchange<'_>,
+    status: StatusCode,
     pieces: VecDeque<Bytes>,
     length: usize,
-) -> Result<Bytes, sluice_mcp::ListProblem> {
+    session: bool,
+) -> Result<Bytes, Failure> {
+    let mut peek = Peek::default();
+    for piece in &pieces {
+        peek.feed(piece);
+    }
+    let message = peek.finish();
+    let id = exchange.raw_id();
+    let fits = |message: &Message| id.is_some_and(|id| forward::answers(message, id));
+    if !status.is_client_error() && !message.as_ref().is_some_and(fits) {
+        return Err(Failure::NotMcp);
+    }
     let body = forward::joined(pieces, length);
-    let Some(filter) = filter(exchange) else { return Ok(body) };
-    match filter.apply(&body, &exchange.entry) {
+    let filter = filter(exchange);
+    if !message.is_some_and(|message| filter.concerns(&message)) {
+        return Ok(body);
+    }
+    match filter.apply(&body, &exchange.entry, session).await {
         Ok(None) => Ok(body),
         Ok(Some(new)) => Ok(new.into()),
-        Err(problem) => Err(problem),
+        Err(_) => Err(Failure::NotMcp),
     }
+}
+
+/// Whether an upstream says that it does not know the session it was sent, in a way that clients do not
+/// understand: the specification has 404 for that, and some servers answer 400.
+fn forgotten(exchange: &Exchange<'_>, status: StatusCode, body: &[u8]) -> bool {
+    if status != StatusCode::BAD_REQUEST || exchange.session.is_none() || body.len() > 64 * 1024 {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(body) else { return false };
+    let error = member_text(text, "error");
+    let code = error.and_then(|error| member_text(error, "code"));
+    let words = error.and_then(|error| member_text(error, "message")).and_then(string_value);
+    let words = words.unwrap_or_default().to_ascii_lowercase();
+    let unknown = ["no valid", "not found", "invalid", "unknown", "expired", "not exist"];
+    matches!(code, Some("-32000" | "-32001" | "-32600"))
+        && (words.contains("not initialized")
+            || words.contains("session") && unknown.iter().any(|word| words.contains(word)))
 }

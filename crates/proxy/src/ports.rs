@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use sluice_domain::{
     ApprovalId, ApprovalStatus, CallId, Charge, GrantId, PolicyId, ReservationId, RouteRecord,
-    SecurityEvent, ServerId, WorkspaceId,
+    SecurityEvent, ServerId, ToolDefinition, WorkspaceId,
 };
 use sluice_limits::Demand;
 use sluice_vault::TokenHash;
@@ -32,10 +32,19 @@ pub trait SecurityLog: Send + Sync + 'static {
     fn record(&self, event: SecurityEvent);
 }
 
+/// A tool as a list that passed by described it to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownTool {
+    /// The hash by which definitions are pinned.
+    pub hash: String,
+    pub definition: ToolDefinition,
+}
+
 /// Is told of lists of tools that passed by, so that new and changed tools are read and flagged.
 pub trait ToolsSeen: Send + Sync + 'static {
-    /// A list of this server held something that the process had not seen before. Called seldom; must not block.
-    fn seen(&self, workspace: WorkspaceId, server: ServerId);
+    /// A list of this server held something that the process had not seen before; `tools` are those that
+    /// are not as they were reviewed, or were never reviewed. Called seldom; must not block.
+    fn seen(&self, workspace: WorkspaceId, server: ServerId, tools: Vec<ShownTool>);
 }
 
 /// What makes two calls the same call for an approval.

@@ -9,10 +9,9 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
-use sluice_domain::{Access, CallId, Code, Methods, Outcome};
+use sluice_domain::{CallId, Code, Outcome};
 use sluice_mcp::{
     Envelope, Era, Kind, Malformed, MethodGroup, MethodKind, classify_method, codes, decide_era,
-    folds_to_tools_call,
 };
 
 use crate::exchange::{Exchange, Refusal};
@@ -23,7 +22,7 @@ use crate::record::Recorder;
 use crate::respond::Form;
 use crate::session::{Found, Session};
 use crate::state::{Inner, ProxyState};
-use crate::{call, follow, pass};
+use crate::{call, follow, methods, pass};
 
 /// How many times its bound a body may be before it is not read to its end.
 const DROPPED: usize = 8;
@@ -195,7 +194,23 @@ impl Incoming<'_> {
         let twice = "a routing header occurs more than once or is not text";
         let routing =
             headers::routing(self.headers).map_err(|_| refused(codes::HEADER_MISMATCH, twice))?;
-        decide_era(envelope, routing).map_err(|problem| refused(problem.code, problem.message))
+        let era = decide_era(envelope, routing)
+            .map_err(|problem| refused(problem.code, problem.message))?;
+        if era == Era::Modern && !self.params_agree(envelope) {
+            let message = "an Mcp-Param header and the argument that it repeats differ";
+            return Err(refused(codes::HEADER_MISMATCH, message));
+        }
+        Ok(era)
+    }
+
+    /// Whether each header that repeats an argument is there once and says what the argument does.
+    fn params_agree(&self, envelope: &Envelope<'_>) -> bool {
+        let route = &self.admitted.entry.route;
+        headers::params_once(self.headers)
+            && !envelope
+                .tool
+                .as_ref()
+                .is_some_and(|tool| route.header_differs(&tool.name, self.headers, tool.arguments))
     }
 
     /// The session that the request names.
@@ -221,7 +236,8 @@ impl Incoming<'_> {
         if envelope.kind == Kind::Response {
             return self.client_answer(exchange).await;
         }
-        if let Some(refusal) = self.method_refusal(envelope) {
+        let settings = &self.admitted.entry.route.record.server.settings;
+        if let Some(refusal) = methods::refusal(settings, envelope) {
             return exchange.refuse(&refusal);
         }
         if let Some(refusal) = self.task_refusal(&exchange).await {
@@ -238,7 +254,7 @@ impl Incoming<'_> {
             }
         }
         if let (Some(cancels), Some(session)) = (envelope.cancels, &exchange.session) {
-            session.cancel(cancels);
+            self.inner.sessions.cancel(session, cancels).await;
         }
         match &envelope.tool {
             Some(tool) => call::call(exchange, tool).await,
@@ -270,28 +286,6 @@ impl Incoming<'_> {
             method: None,
             tool: None,
         })
-    }
-
-    /// Why the method may not pass, if it may not.
-    fn method_refusal(&self, envelope: &Envelope<'_>) -> Option<Refusal> {
-        let settings = &self.admitted.entry.route.record.server.settings;
-        let method = &*envelope.method;
-        let (group, fits) = match classify_method(method) {
-            MethodKind::Request(group) => (group, envelope.kind == Kind::Request),
-            MethodKind::Notification(group) => (group, envelope.kind == Kind::Notification),
-            MethodKind::Unknown => {
-                let any = settings.methods == Methods::Any && !folds_to_tools_call(method);
-                (MethodGroup::Other, any)
-            }
-        };
-        let on = match group {
-            MethodGroup::Resources => settings.resources == Access::Allow,
-            MethodGroup::Prompts => settings.prompts == Access::Allow,
-            _ => true,
-        };
-        let message = "Method not found";
-        (!(fits && on))
-            .then(|| Refusal::new(Outcome::Denied, Code::MethodNotAllowed, "(method)", message))
     }
 
     /// Tasks are their grant's alone; a list without a session would show those of others.

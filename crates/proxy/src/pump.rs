@@ -8,13 +8,15 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::BodyExt as _;
-use sluice_domain::Outcome;
-use sluice_mcp::{Event, EventStream, MessageKind, RawId, event_data, sse_event, with_data};
+use sluice_domain::{Access, Outcome};
+use sluice_mcp::{
+    Event, EventStream, Message, MessageKind, RawId, event_data, event_id, sse_event, with_data,
+};
 use tokio::time::Instant;
 
 use crate::budget::Share;
 use crate::failure::Failure;
-use crate::filter::ListFilter;
+use crate::filter::AnswerFilter;
 use crate::follow::Follow;
 use crate::forward::{Patience, UpstreamBody};
 use crate::open_count::OpenPlace;
@@ -24,13 +26,16 @@ use crate::session::OpenRequest;
 use crate::state::Inner;
 use crate::watch::{News, Watch};
 
+/// Larger events are passed on without a look at what they hold.
+const MAX_LOOKED_AT: usize = 2 << 20;
+
 /// What is to be done with a stream.
 pub(crate) struct Plan {
     pub(crate) inner: Arc<Inner>,
     pub(crate) watch: Watch,
     /// Raw text of the request's id, on a stream that answers one.
     pub(crate) id: Option<String>,
-    pub(crate) filter: Option<ListFilter>,
+    pub(crate) filter: AnswerFilter,
     /// Looks at the answer.
     pub(crate) follow: Option<Follow>,
     /// The message that tells of a changed list of tools, if this stream is to be told.
@@ -97,7 +102,7 @@ impl Pump {
                 return Some(Err(std::io::ErrorKind::ConnectionAborted.into()));
             }
             if self.over {
-                self.finish();
+                self.finish().await;
                 return None;
             }
             self.advance().await;
@@ -116,14 +121,14 @@ impl Pump {
                     News::Same => {}
                 }
             }
-            () = at(until) => self.fail(Failure::TimedOut),
+            () = at(until) => self.fail(Failure::TimedOut).await,
             frame = self.body.frame() => match frame {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         self.take(&data).await;
                     }
                 }
-                Some(Err(_)) => self.fail(Failure::Cut),
+                Some(Err(_)) => self.fail(Failure::Cut).await,
                 None => self.upstream_ended().await,
             },
         }
@@ -139,10 +144,10 @@ impl Pump {
             }
         }
         if fed.is_err() {
-            self.fail(Failure::TooLarge);
+            self.fail(Failure::TooLarge).await;
         } else if !self.share.fit(self.events.held_len()) {
-            if self.plan.filter.is_some() {
-                self.fail(Failure::TooLarge);
+            if self.plan.filter.holds() || self.events.lists_tools() {
+                self.fail(Failure::TooLarge).await;
             } else {
                 self.torn = true;
                 self.out.extend(self.events.take_held());
@@ -159,33 +164,54 @@ impl Pump {
         }
         // A stream with event ids may be taken up again by the client.
         let lost = self.plan.id.is_some() && !self.answered && !self.resumable;
-        if lost { self.fail(Failure::Cut) } else { self.end() }
+        if lost {
+            self.fail(Failure::Cut).await;
+        } else {
+            self.end();
+        }
     }
 
     async fn event(&mut self, event: Event) {
         self.resumable |= event.resumable;
+        if event.resumable && !self.plan.watch.has_session() {
+            self.sent(&event).await;
+        }
         let torn = std::mem::take(&mut self.torn);
-        let kind = event.message.as_ref().map(|message| message.kind);
-        match kind {
-            Some(MessageKind::Request) => {
-                let id =
-                    event.message.as_ref().and_then(|m| m.id.as_deref()).and_then(RawId::parse);
-                if let Some(id) = id {
+        let Some(message) = &event.message else { return self.out.extend(event.raw) };
+        match message.kind {
+            MessageKind::Request => {
+                if let Some(id) = message.id.as_deref().and_then(RawId::parse) {
                     self.plan.inner.sessions.issued(&self.plan.scope, id).await;
                 }
             }
-            Some(MessageKind::Result | MessageKind::Error) => {
+            MessageKind::Result | MessageKind::Error => {
                 let own = self.plan.id.as_deref().and_then(RawId::parse);
-                if own.is_some_and(|own| event.message.as_ref().is_some_and(|m| m.answers(own))) {
+                if own.is_some_and(|own| message.answers(own)) {
                     self.answer(&event).await;
                 }
-                if kind == Some(MessageKind::Result) && !torn && self.filter(&event) {
-                    return;
-                }
             }
-            _ => {}
+            MessageKind::Notification if !torn && self.muted(message) => return,
+            MessageKind::Notification | MessageKind::Other => {}
+        }
+        if self.plan.filter.concerns(message) {
+            return self.filter(&event, torn).await;
         }
         self.out.extend(event.raw);
+    }
+
+    /// Notes the id of an event, by which the grant may take the stream up again.
+    async fn sent(&mut self, event: &Event) {
+        if let Some(id) = event_id(&event.concat()) {
+            self.plan.inner.sessions.sent(&self.plan.watch.entry, id).await;
+        }
+    }
+
+    /// Whether a notification is about a part of MCP that the server's settings deny.
+    fn muted(&self, message: &Message) -> bool {
+        let settings = &self.plan.watch.entry.route.record.server.settings;
+        let about = |part: &str| message.method.as_deref().is_some_and(|m| m.starts_with(part));
+        settings.resources == Access::Deny && about("notifications/resources/")
+            || settings.prompts == Access::Deny && about("notifications/prompts/")
     }
 
     /// Tells the client that its list of tools is another one now; never inside an event.
@@ -199,38 +225,49 @@ impl Pump {
     async fn answer(&mut self, event: &Event) {
         self.answered = true;
         self.plan.open = None;
-        if let Some(follow) = self.plan.follow.take() {
-            follow.learn(&event_data(&event.concat())).await;
+        let follow = self.plan.follow.take();
+        let release = self.plan.release.take();
+        if follow.is_none() && release.is_none() {
+            return;
         }
-        if let Some(release) = self.plan.release.take() {
-            let data = Bytes::from(event_data(&event.concat()));
-            release.ran(Some(data)).await;
+        // Larger answers are neither looked into nor kept.
+        let data = (event.len() <= MAX_LOOKED_AT).then(|| Bytes::from(event_data(&event.concat())));
+        if let (Some(follow), Some(data)) = (follow, &data) {
+            follow.learn(data).await;
+        }
+        if let Some(release) = release {
+            release.ran(data).await;
         }
     }
 
-    /// Passes a list on without the tools that the grant must not see; true if it took the event.
-    fn filter(&mut self, event: &Event) -> bool {
-        let Some(filter) = &self.plan.filter else { return false };
-        let raw = event.concat();
-        match filter.apply(&event_data(&raw), &self.plan.watch.entry) {
-            Ok(None) => return false,
-            Ok(Some(data)) => self.out.push_back(with_data(&raw, &data).into()),
-            Err(_) => self.fail(Failure::NotMcp),
+    /// Passes an answer on without what the grant must not see. Nothing can be taken out of one of
+    /// which a part was passed on already.
+    async fn filter(&mut self, event: &Event, torn: bool) {
+        if torn {
+            self.torn = true;
+            return self.fail(Failure::TooLarge).await;
         }
-        true
+        let raw = event.concat();
+        let (watch, session) = (&self.plan.watch, self.plan.watch.has_session());
+        match self.plan.filter.apply(&event_data(&raw), &watch.entry, session).await {
+            Ok(None) => self.out.push_back(raw.into()),
+            Ok(Some(data)) => self.out.push_back(with_data(&raw, &data).into()),
+            Err(_) => self.fail(Failure::NotMcp).await,
+        }
     }
 
     /// Ends the stream with an error for the request that it was to answer.
-    fn fail(&mut self, failure: Failure) {
+    async fn fail(&mut self, failure: Failure) {
         self.over = true;
         // What was passed on of an unfinished event cannot be taken back.
         self.broken = self.torn;
-        let cancelled = self.plan.open.as_ref().is_some_and(OpenRequest::cancelled);
+        let cancelled = self.cancelled().await;
         let Some(id) = self.plan.id.as_deref().filter(|_| !self.answered && !cancelled) else {
             return;
         };
         if let Some(recorder) = &mut self.plan.recorder {
-            recorder.outcome(Outcome::Failed, failure.code(), failure.message(self.plan.call));
+            let message = failure.log_message(self.plan.call);
+            recorder.outcome(Outcome::Failed, failure.code(), &message);
         }
         // A stream with event ids can be taken up again by the client.
         let resumed = self.resumable && failure == Failure::Cut;
@@ -246,6 +283,13 @@ impl Pump {
         self.over = true;
     }
 
+    async fn cancelled(&mut self) -> bool {
+        match &self.plan.open {
+            Some(open) => self.plan.inner.sessions.was_cancelled(open).await,
+            None => false,
+        }
+    }
+
     fn count(&mut self, bytes: usize) {
         if let Some(recorder) = &mut self.plan.recorder {
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -257,8 +301,8 @@ impl Pump {
     }
 
     /// The last byte went out; the record can be written.
-    fn finish(&mut self) {
-        let cancelled = self.plan.open.as_ref().is_some_and(OpenRequest::cancelled);
+    async fn finish(&mut self) {
+        let cancelled = !self.answered && self.cancelled().await;
         if let Some(mut recorder) = self.plan.recorder.take()
             && (self.answered || (self.resumable && !cancelled))
         {

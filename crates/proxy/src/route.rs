@@ -6,16 +6,15 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 
 use chrono::{DateTime, Utc};
+use http::HeaderMap;
 use ipnet::IpNet;
-use jsonschema::Validator;
 use sha2::{Digest, Sha256};
 use sluice_domain::{RouteRecord, RouteTool, SecurityKind, ServerId, ToolState};
 use sluice_policy::{CompiledPolicy, ToolFacts};
 use sluice_upstream::Target;
 use sluice_vault::Vault;
 
-/// Larger schemas are not compiled.
-const MAX_SCHEMA: usize = 256 * 1024;
+use crate::schema::{self, Mirror, Schema, Verdict};
 
 /// A grant's policy.
 #[derive(Debug)]
@@ -135,62 +134,51 @@ impl Route {
         Sha256::digest(rules.as_bytes()).into()
     }
 
-    /// Why `arguments` do not fit the tool's reviewed input schema, in words that repeat no value.
+    /// Why `arguments` do not fit the tool's reviewed input schema, or why that cannot be told, in words
+    /// that repeat no value.
     pub(crate) fn schema_problem(&self, name: &str, arguments: &str) -> Option<String> {
+        let unknown = |why: &str| format!("whether the arguments fit cannot be told: {why}").into();
+        match self.pinned(name)?.schema.as_ref()? {
+            Err(why) => unknown(why),
+            Ok(schema) => match schema.check(arguments) {
+                Verdict::Fits => None,
+                Verdict::Violation(what) => Some(what),
+                Verdict::Unknown(why) => unknown(why),
+            },
+        }
+    }
+
+    /// Whether a header that repeats an argument of a call says something else than the argument.
+    pub(crate) fn header_differs(&self, name: &str, headers: &HeaderMap, arguments: &str) -> bool {
+        let pinned = self.pinned(name);
+        pinned.is_some_and(|p| p.mirrors.iter().any(|mirror| mirror.differs(headers, arguments)))
+    }
+
+    fn pinned(&self, name: &str) -> Option<&Pinned> {
         let at = *self.index.get(name)?;
-        let pinned = self.record.tools[at].input_schema.as_deref();
-        let validator = match self.schemas[at].get_or_init(|| validator(pinned)) {
-            Pinned::Nothing => return None,
-            Pinned::Unusable => {
-                return Some("the tool's input schema cannot be used to check them".to_owned());
-            }
-            Pinned::Ready(validator) => validator,
-        };
-        let Ok(instance) = serde_json::from_str::<serde_json::Value>(arguments) else {
-            return Some("the arguments cannot be read".to_owned());
-        };
-        let error = validator.validate(&instance).err()?;
-        let place = error.instance_path().to_string();
-        let place =
-            if place.is_empty() { "the arguments".to_owned() } else { format!("`{place}`") };
-        Some(format!("{place}: {}", error.masked_with("the value")))
+        let schema = self.record.tools[at].input_schema.as_deref();
+        Some(self.schemas[at].get_or_init(|| Pinned::read(schema)))
     }
 }
 
-/// A tool's pinned input schema, ready to check with.
-#[derive(Debug)]
-enum Pinned {
-    /// The tool has none: anything fits.
-    Nothing,
-    /// Too large, not a schema, or refers elsewhere: nothing is known to fit.
-    Unusable,
-    Ready(Box<Validator>),
+/// What is made of a tool's pinned input schema.
+#[derive(Debug, Default)]
+struct Pinned {
+    /// None: the tool has no schema, and anything fits. An error: why it cannot be used.
+    schema: Option<Result<Schema, &'static str>>,
+    mirrors: Vec<Mirror>,
 }
 
-fn validator(schema: Option<&str>) -> Pinned {
-    let Some(schema) = schema else { return Pinned::Nothing };
-    if schema.len() > MAX_SCHEMA {
-        return Pinned::Unusable;
-    }
-    let Ok(schema) = serde_json::from_str::<serde_json::Value>(schema) else {
-        return Pinned::Unusable;
-    };
-    let built = jsonschema::options()
-        .with_retriever(Offline)
-        .with_pattern_options(jsonschema::PatternOptions::regex())
-        .build(&schema);
-    built.map_or(Pinned::Unusable, |validator| Pinned::Ready(Box::new(validator)))
-}
-
-/// References to other documents are never fetched.
-struct Offline;
-
-impl jsonschema::Retrieve for Offline {
-    fn retrieve(
-        &self,
-        _: &jsonschema::Uri<String>,
-    ) -> Result<serde_json::Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err("references to other documents are not followed".into())
+impl Pinned {
+    fn read(text: Option<&str>) -> Self {
+        let Some(text) = text else { return Self::default() };
+        let schema = Schema::read(text).map_err(|why| match why {
+            "it is too large" => "the tool's input schema is too large",
+            _ => "the tool's input schema is not JSON",
+        });
+        let mirrors = schema.is_ok().then(|| serde_json::from_str(text).ok()).flatten();
+        let mirrors = mirrors.map(|schema| schema::mirrors(&schema)).unwrap_or_default();
+        Self { schema: Some(schema), mirrors }
     }
 }
 

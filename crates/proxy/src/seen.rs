@@ -1,65 +1,206 @@
-//! Names of tools that a grant was shown in lists, beyond those the store
-//! knows: some servers offer more tools to clients that can do more.
+//! What agents were shown in lists of tools: names beyond those that the store knows, since some servers
+//! offer more to clients that can do more, and definitions, since a server may show agents another one
+//! than it showed the gateway.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use moka::sync::Cache;
 use parking_lot::Mutex;
-use sluice_domain::{GrantId, ServerId};
+use sha2::{Digest as _, Sha256};
+use sluice_domain::{GrantId, ServerId, ToolDefinition};
+use sluice_limits::Bindings;
 use sluice_mcp::ToolEntry;
+use sluice_upstream::definition_hash;
 
-/// Names remembered for one grant; a server that lists more is known by its own list only.
-const MAX_NAMES: usize = 5_000;
+use crate::ports::ShownTool;
+use crate::route::Route;
+
+/// Names beyond the store's that are remembered for one grant; replicas share them.
+pub(crate) const MAX_NAMES: usize = 1_000;
+const MAX_NAME: usize = 1_024;
 const GRANTS: u64 = 20_000;
-const PAGES: u64 = 50_000;
+/// About how much of the pages' names and hashes is kept, in bytes.
+const PAGES: u64 = 32 << 20;
+const DEFINITIONS: u64 = 200_000;
 const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+/// The store is told of the same definition once in this time.
+const TOLD_EVERY: Duration = Duration::from_mins(10);
 
-#[derive(Debug, Clone)]
+/// One page of a list: each tool's name and the hash of its definition.
+type Page = Arc<Vec<(String, String)>>;
+
 pub(crate) struct SeenTools {
+    shared: Bindings,
     names: Cache<(GrantId, ServerId), Arc<Mutex<HashSet<String>>>>,
-    pages: Cache<(ServerId, u64), ()>,
+    /// A server must not be able to make two pages look the same: the hash is seeded.
+    pages: Cache<(ServerId, u64), Page>,
+    seed: RandomState,
+    /// Hashes of the definitions that a grant was shown last, where one was not as reviewed.
+    shown: Cache<(GrantId, String), Arc<str>>,
+    told: Cache<(ServerId, String), ()>,
+}
+
+/// What is new about a page.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// The process had not seen a page like it of this server.
+    pub(crate) first: bool,
+    /// Some definition is another one than the grant was shown before.
+    pub(crate) turned: bool,
+    /// Tools that are not as they were reviewed, and that the store was not told of lately.
+    pub(crate) tell: Vec<ShownTool>,
 }
 
 impl SeenTools {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(shared: Bindings) -> Self {
         let names = Cache::builder().max_capacity(GRANTS).time_to_idle(REMEMBERED_FOR).build();
-        let pages = Cache::builder().max_capacity(PAGES).time_to_live(REMEMBERED_FOR).build();
-        Self { names, pages }
+        let pages = Cache::builder()
+            .weigher(|_, page: &Page| {
+                let size: usize =
+                    page.iter().map(|(name, hash)| name.len() + hash.len() + 64).sum();
+                u32::try_from(size + 64).unwrap_or(u32::MAX)
+            })
+            .max_capacity(PAGES)
+            .time_to_live(REMEMBERED_FOR)
+            .build();
+        let shown = Cache::builder().max_capacity(DEFINITIONS).time_to_idle(REMEMBERED_FOR).build();
+        let told = Cache::builder().max_capacity(DEFINITIONS).time_to_live(TOLD_EVERY).build();
+        Self { shared, names, pages, seed: RandomState::new(), shown, told }
     }
 
-    /// Whether the grant was shown this tool.
-    pub(crate) fn knows(&self, grant: GrantId, server: ServerId, tool: &str) -> bool {
-        self.names.get(&(grant, server)).is_some_and(|names| names.lock().contains(tool))
+    /// Whether the grant was shown this tool, by this replica or another.
+    pub(crate) async fn knows(&self, grant: GrantId, server: ServerId, tool: &str) -> bool {
+        if self.names.get(&(grant, server)).is_some_and(|names| names.lock().contains(tool)) {
+            return true;
+        }
+        if tool.len() > MAX_NAME {
+            return false;
+        }
+        let owner = owner(grant, server);
+        let there = matches!(self.shared.get(&owner, tool, REMEMBERED_FOR).await, Ok(Some(_)));
+        if there {
+            self.keep(grant, server, [tool]);
+        }
+        there
     }
 
-    /// Remembers a page of a list; true if the process had not seen a page like it of this server.
-    pub(crate) fn remember(
+    /// Keeps names here; gives those that were not there.
+    fn keep<'a>(
         &self,
         grant: GrantId,
         server: ServerId,
-        tools: &[ToolEntry],
-        known: impl Fn(&str) -> bool,
-    ) -> bool {
-        let new: Vec<&ToolEntry> = tools.iter().filter(|tool| !known(&tool.name)).collect();
-        if !new.is_empty() {
-            let names = self.names.get_with((grant, server), Arc::default);
-            let mut names = names.lock();
-            for tool in new {
-                if names.len() < MAX_NAMES && tool.name.len() <= 1_024 {
-                    names.insert(tool.name.clone());
-                }
+        tools: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<&'a str> {
+        let names = self.names.get_with((grant, server), Arc::default);
+        let mut names = names.lock();
+        let room =
+            |names: &HashSet<String>, tool: &str| names.len() < MAX_NAMES && tool.len() <= MAX_NAME;
+        tools
+            .into_iter()
+            .filter(|tool| room(&names, tool) && names.insert((*tool).to_owned()))
+            .collect()
+    }
+
+    /// Names of a list that neither the store nor this replica knew.
+    fn news(&self, route: &Route, tools: &[ToolEntry]) -> Vec<String> {
+        let extra = tools.iter().map(|tool| &*tool.name).filter(|name| route.tool(name).is_none());
+        let extra: Vec<&str> = extra.collect();
+        if extra.is_empty() {
+            return Vec::new();
+        }
+        let new = self.keep(route.record.grant.id, route.record.server.id, extra);
+        new.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Remembers for all replicas that the grant was shown tools that the store does not know.
+    pub(crate) async fn remember(&self, route: &Route, tools: &[ToolEntry]) {
+        let new = self.news(route, tools);
+        if new.is_empty() {
+            return;
+        }
+        let server = route.record.server.id;
+        let owner = owner(route.record.grant.id, server);
+        let mut puts = FuturesUnordered::new();
+        for name in &new {
+            puts.push(self.shared.put(&owner, name, b"", REMEMBERED_FOR));
+        }
+        while let Some(put) = puts.next().await {
+            if put.is_err() {
+                tracing::warn!(%server, "Could not tell other replicas which tools a grant was shown");
+                return;
             }
         }
-        let mut hasher = DefaultHasher::new();
-        for tool in tools {
-            tool.raw.hash(&mut hasher);
-        }
-        let page = (server, hasher.finish());
-        let first = !self.pages.contains_key(&page);
-        self.pages.insert(page, ());
-        first
     }
+
+    /// Compares a page with the definitions that were reviewed.
+    pub(crate) fn compare(&self, route: &Route, tools: &[ToolEntry]) -> News {
+        let (grant, server) = (route.record.grant.id, route.record.server.id);
+        let mut news = News::default();
+        let key =
+            (server, self.seed.hash_one(tools.iter().map(|tool| &tool.raw).collect::<Vec<_>>()));
+        let page = self.pages.get(&key).unwrap_or_else(|| {
+            news.first = true;
+            let page: Page =
+                Arc::new(tools.iter().map(|tool| (tool.name.clone(), hash(tool))).collect());
+            self.pages.insert(key, Arc::clone(&page));
+            page
+        });
+        for ((name, hash), entry) in page.iter().zip(tools) {
+            let as_reviewed = route.tool(name).is_some_and(|tool| tool.definition_hash == *hash);
+            let turned = self.turn(grant, name, hash, as_reviewed);
+            news.turned |= turned;
+            // One that is as reviewed again is told of too, so that the store can say so.
+            let told = || self.told.contains_key(&(server, hash.clone()));
+            if if as_reviewed { !turned } else { told() } {
+                continue;
+            }
+            if let Some(definition) = definition(entry) {
+                self.told.insert((server, hash.clone()), ());
+                news.tell.push(ShownTool { hash: hash.clone(), definition });
+            }
+        }
+        news
+    }
+
+    /// Notes which definition a grant is shown; true if it is another one than before. One that is as
+    /// reviewed needs a note only to take another one's place.
+    fn turn(&self, grant: GrantId, name: &str, hash: &str, as_reviewed: bool) -> bool {
+        let key = (grant, name.to_owned());
+        match self.shown.get(&key) {
+            Some(known) if *known == *hash => false,
+            None if as_reviewed => false,
+            _ => {
+                self.shown.insert(key, Arc::from(hash));
+                true
+            }
+        }
+    }
+
+    /// Whether the grant was shown another definition of a tool than the one that was reviewed.
+    pub(crate) fn differs(&self, route: &Route, name: &str) -> bool {
+        let Some(tool) = route.tool(name) else { return false };
+        let shown = self.shown.get(&(route.record.grant.id, name.to_owned()));
+        shown.is_some_and(|hash| *hash != *tool.definition_hash)
+    }
+}
+
+fn owner(grant: GrantId, server: ServerId) -> String {
+    format!("seen:{grant}:{server}")
+}
+
+fn definition(entry: &ToolEntry) -> Option<ToolDefinition> {
+    serde_json::from_str(&entry.raw).ok()
+}
+
+/// The hash by which definitions are pinned; of one that cannot be read as such, a hash that is never pinned.
+fn hash(entry: &ToolEntry) -> String {
+    definition(entry).map_or_else(
+        || format!("unreadable {:x?}", Sha256::digest(entry.raw.as_bytes())),
+        |definition| definition_hash(&definition),
+    )
 }

@@ -1,7 +1,7 @@
 //! MCP sessions as the client sees them: ids of our own, each bound to one
 //! grant, one server and the upstream's own session id.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
@@ -25,11 +25,11 @@ use crate::cache::Entry;
 const LOCAL: u64 = 100_000;
 /// An upstream's session id is not longer than this.
 const MAX_UPSTREAM_ID: usize = 4_096;
-/// How long a request of the server may wait for the client's answer.
-const ISSUED_FOR: Duration = Duration::from_hours(1);
 /// Sessions that wait to be ended at their upstream.
 const ENDING: usize = 10_000;
 const PURPOSE: &str = "mcp session";
+/// The binding is told of a use once in this part of the idle time.
+const TOLD: u32 = 4;
 
 /// What the bindings keep of a session.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,16 +74,9 @@ pub(crate) enum Found {
 /// A request that is open in a session; its id is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenRequest {
-    session: Arc<Session>,
-    key: String,
-    cancelled: Arc<AtomicBool>,
-}
-
-impl OpenRequest {
-    /// Whether the client sent `notifications/cancelled` for it.
-    pub(crate) fn cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
+    pub(crate) session: Arc<Session>,
+    pub(crate) key: String,
+    pub(crate) cancelled: Arc<AtomicBool>,
 }
 
 impl Drop for OpenRequest {
@@ -111,11 +104,11 @@ impl Session {
         self.announces.load(Ordering::Relaxed)
     }
 
-    /// Notes that the client gave up on a request.
-    pub(crate) fn cancel(&self, id: RawId<'_>) {
-        if let Some(flag) = self.open.lock().get(&id.key()) {
-            flag.store(true, Ordering::Relaxed);
-        }
+    /// Notes that the client gave up on a request; false if it is not open here.
+    pub(crate) fn cancel(&self, id: RawId<'_>) -> bool {
+        let open = self.open.lock();
+        let flag = open.get(&id.key());
+        flag.inspect(|flag| flag.store(true, Ordering::Relaxed)).is_some()
     }
 }
 
@@ -124,11 +117,13 @@ impl Session {
 pub(crate) struct Sessions {
     vault: Arc<Vault>,
     bindings: Bindings,
+    /// What is known of sessions beside their bindings, with a bound of its own.
+    pub(crate) notes: Bindings,
     clock: ClockFn,
-    idle: Duration,
+    pub(crate) idle: Duration,
     local: Cache<String, Arc<Session>>,
-    /// Ids of each grant in the order they were made.
-    order: Mutex<HashMap<GrantId, VecDeque<String>>>,
+    /// Sessions that ended here, to be ended at their upstream.
+    ended: mpsc::Sender<Arc<Session>>,
 }
 
 #[derive(Clone)]
@@ -144,23 +139,30 @@ impl Sessions {
     /// The receiver gets the sessions that expired here, to be ended at their upstream.
     pub(crate) fn new(
         vault: Arc<Vault>,
-        bindings: Bindings,
+        (bindings, notes): (Bindings, Bindings),
         clock: Clock,
         idle: Duration,
     ) -> (Self, mpsc::Receiver<Arc<Session>>) {
         let (ended, ending) = mpsc::channel(ENDING);
+        let expired = ended.clone();
         let local = Cache::builder()
             .max_capacity(LOCAL)
             .time_to_idle(idle)
             .eviction_listener(move |_, session: Arc<Session>, cause| {
                 if matches!(cause, RemovalCause::Expired) {
                     // Full: the upstream's own expiry will have to do.
-                    let _ = ended.try_send(session);
+                    let _ = expired.try_send(session);
                 }
             })
             .build();
         let clock = ClockFn(clock);
-        (Self { vault, bindings, clock, idle, local, order: Mutex::default() }, ending)
+        (Self { vault, bindings, notes, clock, idle, local, ended }, ending)
+    }
+
+    /// How long a binding is kept. Uses are told to it only now and then, so it outlives the last one
+    /// that it was told of by more than the idle time.
+    fn kept(&self) -> Duration {
+        self.idle + self.idle / TOLD
     }
 
     fn now(&self) -> i64 {
@@ -170,11 +172,6 @@ impl Sessions {
     /// Lets expired sessions go.
     pub(crate) fn tidy(&self) {
         self.local.run_pending_tasks();
-        let mut order = self.order.lock();
-        order.retain(|_, ids| {
-            ids.retain(|id| self.local.contains_key(id));
-            !ids.is_empty()
-        });
     }
 
     /// How many sessions are open here.
@@ -198,7 +195,7 @@ impl Sessions {
         if !self.vault.verify(PURPOSE, &signed(grant, server, random), signature) {
             return Ok(Found::Foreign);
         }
-        let Some(value) = self.bindings.get(&grant.to_string(), id, self.idle).await? else {
+        let Some(value) = self.bindings.get(&grant.to_string(), id, self.kept()).await? else {
             return Ok(Found::Gone);
         };
         let Some(session) = self.restore(id, grant, &value, entry) else { return Ok(Found::Gone) };
@@ -219,12 +216,12 @@ impl Sessions {
         }
         let now = self.now();
         let last = session.touched.load(Ordering::Relaxed);
-        let due = i64::try_from(self.idle.as_micros() / 4).unwrap_or(i64::MAX);
+        let due = i64::try_from((self.idle / TOLD).as_micros()).unwrap_or(i64::MAX);
         if now.saturating_sub(last) < due {
             return Ok(Found::Session(session));
         }
         session.touched.store(now, Ordering::Relaxed);
-        match self.bindings.get(&session.grant.to_string(), &session.id, self.idle).await {
+        match self.bindings.get(&session.grant.to_string(), &session.id, self.kept()).await {
             Ok(None) => {
                 self.local.invalidate(&session.id);
                 Ok(Found::Gone)
@@ -296,12 +293,9 @@ impl Sessions {
             announces: false,
         };
         let value = serde_json::to_vec(&bound).ok()?;
-        if !self.put(grant, &id, &value).await {
-            return None;
-        }
+        self.put(grant, &id, &value, entry).await?;
         let session = self.make(id, grant, upstream.clone(), bound.client, bound.version, entry);
         self.local.insert(session.id.clone(), Arc::clone(&session));
-        self.order.lock().entry(grant).or_default().push_back(session.id.clone());
         Some(session)
     }
 
@@ -316,25 +310,26 @@ impl Sessions {
             announces: true,
         };
         if let Ok(value) = serde_json::to_vec(&bound) {
-            self.put(session.grant, &session.id, &value).await;
+            self.put(session.grant, &session.id, &value, &session.entry.load_full()).await;
         }
     }
 
-    /// Keeps a binding; at the cap, the grant's oldest session here makes room.
-    async fn put(&self, grant: GrantId, id: &str, value: &[u8]) -> bool {
+    /// Keeps a binding; at the cap, the grant's sessions that were not used for longest make room, and
+    /// end at their upstream. None if it cannot be kept at all.
+    async fn put(&self, grant: GrantId, id: &str, value: &[u8], entry: &Arc<Entry>) -> Option<()> {
         let owner = grant.to_string();
-        for _ in 0..3 {
-            match self.bindings.put(&owner, id, value, self.idle).await {
-                // With the store away the session lives in this process alone.
-                Ok(true) | Err(_) => return true,
-                Ok(false) => {}
+        let displaced = match self.bindings.put_displacing(&owner, id, value, self.kept()).await {
+            Ok(displaced) => displaced?,
+            // With the store away the session lives in this process alone.
+            Err(_) => return Some(()),
+        };
+        for gone in displaced {
+            self.local.invalidate(&gone.key);
+            if let Some(session) = self.restore(&gone.key, grant, &gone.value, entry) {
+                let _ = self.ended.try_send(session);
             }
-            let oldest = self.order.lock().get_mut(&grant).and_then(VecDeque::pop_front);
-            let Some(oldest) = oldest else { return false };
-            let _ = self.bindings.delete(&owner, &oldest).await;
-            self.local.invalidate(&oldest);
         }
-        false
+        Some(())
     }
 
     /// Forgets a session.
@@ -347,25 +342,8 @@ impl Sessions {
 
     /// Whether no replica uses an expired session any more.
     pub(crate) async fn unused(&self, session: &Session) -> bool {
-        let kept = self.bindings.get(&session.grant.to_string(), &session.id, self.idle).await;
+        let kept = self.bindings.peek(&session.grant.to_string(), &session.id).await;
         matches!(kept, Ok(None))
-    }
-
-    /// Notes a request that the upstream sent to the client of `scope`.
-    pub(crate) async fn issued(&self, scope: &str, id: RawId<'_>) {
-        let put = self.bindings.put(scope, &id.key(), b"", ISSUED_FOR).await;
-        if !matches!(put, Ok(true)) {
-            tracing::warn!("Could not note a request of a server; its answer will be refused");
-        }
-    }
-
-    /// Takes a note of [`Self::issued`] back; false if there is none.
-    pub(crate) async fn take_issued(
-        &self,
-        scope: &str,
-        id: RawId<'_>,
-    ) -> Result<bool, Unavailable> {
-        self.bindings.delete(scope, &id.key()).await
     }
 }
 

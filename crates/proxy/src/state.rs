@@ -10,6 +10,7 @@ use sluice_upstream::Upstream;
 use sluice_vault::Vault;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::bridge::Bridges;
 use crate::budget::Budget;
@@ -20,12 +21,13 @@ use crate::options::ProxyOptions;
 use crate::origin::Origins;
 use crate::ports::{Approvals, Routes, SecurityLog, ToolsSeen};
 use crate::release::SharedResults;
+use crate::remote::Remote;
 use crate::route::Route;
-use crate::seen::SeenTools;
+use crate::seen::{MAX_NAMES, SeenTools};
 use crate::session::{Session, Sessions};
 
-/// Sessions that one grant may have open.
-const SESSIONS_PER_GRANT: usize = 1_000;
+/// Notes about one session or grant, such as which requests of a server wait for an answer.
+const MAX_NOTES: usize = 1_000;
 /// Upstream sessions that are ended at once.
 const ENDED_AT_ONCE: usize = 16;
 
@@ -84,6 +86,7 @@ pub(crate) struct Inner {
     pub(crate) open: OpenCount,
     pub(crate) shared: SharedResults,
     pub(crate) bridges: Bridges,
+    pub(crate) remote: Remote,
     pub(crate) stop: CancellationToken,
     ending: Mutex<mpsc::Receiver<Arc<Session>>>,
 }
@@ -95,7 +98,7 @@ impl std::fmt::Debug for ProxyState {
 }
 
 impl ProxyState {
-    /// Puts the data path together.
+    /// Puts the data path together. Must be called within a Tokio runtime.
     pub fn new(parts: ProxyParts) -> Self {
         let ProxyParts { vault, counters, options, clock, .. } = parts;
         let opener = Arc::clone(&vault);
@@ -106,11 +109,19 @@ impl ProxyState {
             options.cached_routes,
             options.stale_routes,
         );
-        let bindings = counters.bindings(SESSIONS_PER_GRANT);
-        let kept = bindings.clone();
-        let (sessions, ending) =
-            Sessions::new(vault, bindings, Arc::clone(&clock), options.session_idle);
-        Self(Arc::new(Inner {
+        let kept = counters.bindings(MAX_NOTES);
+        let bindings = counters.bindings(options.sessions_per_grant);
+        let names = counters.bindings(MAX_NAMES);
+        let budget = Budget::new(options.max_held_bytes);
+        let relay = counters.relay(&Uuid::new_v4().simple().to_string());
+        let remote = Remote::new(relay, budget.clone());
+        let (sessions, ending) = Sessions::new(
+            vault,
+            (bindings, kept.clone()),
+            Arc::clone(&clock),
+            options.session_idle,
+        );
+        let inner = Arc::new(Inner {
             cache,
             bindings: kept,
             sessions,
@@ -122,15 +133,18 @@ impl ProxyState {
             security: parts.security,
             tools_seen: parts.tools_seen,
             origins: Origins::new(&options.allowed_origins, options.loopback_origins),
-            budget: Budget::new(options.max_held_bytes),
-            seen: SeenTools::new(),
+            budget,
+            seen: SeenTools::new(names),
+            remote: remote.clone(),
             open: OpenCount::default(),
             shared: SharedResults::default(),
             bridges: Bridges::new(options.session_idle),
             stop: CancellationToken::new(),
             clock,
             options,
-        }))
+        });
+        tokio::spawn(remote.run(Arc::downgrade(&inner)));
+        Self(inner)
     }
 
     /// Something changed in the store: routes made from it are forgotten, open streams look again.

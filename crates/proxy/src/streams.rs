@@ -12,7 +12,7 @@ use sluice_mcp::{Era, codes};
 
 use crate::carry;
 use crate::failure::Failure;
-use crate::filter::ListFilter;
+use crate::filter::{AnswerFilter, Asked};
 use crate::forward::{self, Patience, UpstreamBody};
 use crate::gate::{self, Admitted};
 use crate::headers::{self, REQUEST_ID, SESSION};
@@ -64,7 +64,31 @@ async fn open(inner: &Arc<Inner>, server: &str, request: Request) -> Result<Open
         Some(named) => Some(find_session(inner, form, &admitted, named, None).await?),
         None => None,
     };
+    if session.is_none() {
+        may_resume(inner, form, &admitted, &parts.headers).await?;
+    }
     Ok(Opened { form, admitted, session, headers: parts.headers })
+}
+
+/// Outside a session only its own grant may take a stream up again: the id of an event is no secret.
+async fn may_resume(
+    inner: &Inner,
+    form: Form,
+    admitted: &Admitted,
+    headers: &HeaderMap,
+) -> Result<(), Response> {
+    let Some(last) = headers.get(headers::LAST_EVENT) else { return Ok(()) };
+    match inner.sessions.was_sent(&admitted.entry, last.as_bytes()).await {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let message = "no stream of this grant has an event with this Last-Event-ID";
+            Err(form.plain_error(StatusCode::BAD_REQUEST, codes::INVALID_REQUEST, message))
+        }
+        Err(_) => {
+            let message = "the gateway cannot look up its streams at the moment";
+            Err(form.unavailable(None, "limits_unavailable", message))
+        }
+    }
 }
 
 impl Opened {
@@ -72,11 +96,13 @@ impl Opened {
         let entry = &self.admitted.entry;
         if let Some(session) = &self.session {
             let bridged = if method == Method::GET {
-                carry::listen(inner, session)
+                carry::listen(inner, session).await
             } else {
-                carry::end(inner, session)
+                carry::end(inner, session).await
             };
-            if let Some(response) = bridged {
+            if let Some(carried) = bridged {
+                let response = carried?;
+                self.forget_if_gone(inner, response.status()).await;
                 return Ok(response);
             }
         } else if carry::only_bridged(inner, entry) {
@@ -84,16 +110,20 @@ impl Opened {
             *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
             return Ok(response);
         }
-        let target = entry.route.target.as_ref().ok_or(Failure::Unreachable)?;
+        let target = entry.route.target.as_ref().ok_or(Failure::UNUSABLE)?;
         let upstream = self.session.as_ref().map(|session| &session.upstream);
         let headers = headers::up(&self.headers, Era::Legacy, upstream);
         let response = forward::send(inner, target, method, headers, Bytes::new(), None).await?;
-        if response.status() == StatusCode::NOT_FOUND
+        self.forget_if_gone(inner, response.status()).await;
+        Ok(response)
+    }
+
+    async fn forget_if_gone(&self, inner: &Inner, status: StatusCode) {
+        if status == StatusCode::NOT_FOUND
             && let Some(session) = &self.session
         {
             inner.sessions.forget(session).await;
         }
-        Ok(response)
     }
 
     fn fail(&self, failure: Failure) -> Response {
@@ -175,7 +205,7 @@ pub(crate) async fn get(state: &ProxyState, server: &str, request: Request) -> R
             true,
         ),
         id: None,
-        filter: Some(ListFilter::new(Arc::clone(inner), Era::Legacy)),
+        filter: AnswerFilter::new(Arc::clone(inner), Era::Legacy, Asked::Lists),
         follow: None,
         announce: opened
             .session
@@ -217,7 +247,7 @@ pub(crate) async fn delete(state: &ProxyState, server: &str, request: Request) -
 
 /// Ends a session at its upstream, because nobody used it any more.
 pub(crate) async fn end_upstream(inner: &Inner, session: &Arc<Session>) {
-    if carry::end(inner, session).is_some() {
+    if carry::end(inner, session).await.is_some() {
         return;
     }
     let mut headers = HeaderMap::new();

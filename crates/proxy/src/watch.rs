@@ -46,8 +46,18 @@ impl Watch {
         Self { inner, token, entry, session, ends_at_stop }
     }
 
+    /// The stream belongs to a session.
+    pub(crate) const fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
     fn server(&self) -> ServerId {
         self.entry.route.record.server.id
+    }
+
+    /// Waits until the grant may be used no longer; may be dropped and called again.
+    pub(crate) async fn ended(&mut self) {
+        while self.news().await != News::Ended {}
     }
 
     /// Waits for news; may be dropped and called again.

@@ -3,17 +3,19 @@
 
 mod fingerprint;
 mod read;
+mod shown;
 
 pub use fingerprint::fingerprint;
 pub use read::{MAX_NAME_BYTES, ReadChanges, ReadTool, replace_read};
+pub use shown::note_shown;
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{
     Category, ChangeKind, ServerId, Severity, ToolId, ToolState, UserId, WorkspaceId,
 };
 
-use crate::column::record;
-use crate::conn::{execute, fetch_all, fetch_optional};
+use crate::column::{Value, record};
+use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
 use crate::{Conn, StoreError, changes};
 
 record! {
@@ -42,6 +44,8 @@ record! {
         pub first_seen_at: DateTime<Utc>,
         /// When the definition last changed.
         pub changed_at: DateTime<Utc>,
+        /// When a list that passed by last showed agents something else than what was reviewed.
+        pub shown_at: Option<DateTime<Utc>>,
     }
 }
 
@@ -56,7 +60,7 @@ pub async fn list(
         Tool,
         "SELECT id, workspace_id, server_id, name, definition, hash, reviewed_definition,
                 reviewed_hash, reviewed_at, reviewed_by, state, category, severity, rating,
-                findings, first_seen_at, changed_at
+                findings, first_seen_at, changed_at, shown_at
          FROM tools WHERE workspace_id = $1 AND server_id = $2 ORDER BY name",
         workspace,
         server
@@ -75,12 +79,28 @@ pub async fn find(
         Tool,
         "SELECT id, workspace_id, server_id, name, definition, hash, reviewed_definition,
                 reviewed_hash, reviewed_at, reviewed_by, state, category, severity, rating,
-                findings, first_seen_at, changed_at
+                findings, first_seen_at, changed_at, shown_at
          FROM tools WHERE workspace_id = $1 AND server_id = $2 AND name = $3",
         workspace,
         server,
         name
     )?)
+}
+
+/// How many tools of a server are kept, those that are gone too.
+pub(crate) async fn count(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    server: ServerId,
+) -> Result<i64, StoreError> {
+    let count = fetch_one!(
+        conn,
+        Value<i64>,
+        "SELECT COUNT(*) AS value FROM tools WHERE workspace_id = $1 AND server_id = $2",
+        workspace,
+        server
+    )?;
+    Ok(count.0)
 }
 
 /// What came of accepting a definition.

@@ -55,6 +55,24 @@ impl Control {
         self.read_tools_of(workspace, &server).await
     }
 
+    /// Notes definitions that a list which passed by showed to agents, and that are not as reviewed.
+    pub async fn shown(
+        &self,
+        workspace: WorkspaceId,
+        id: ServerId,
+        definitions: Vec<ToolDefinition>,
+    ) -> Result<Option<ReadReport>, ControlError> {
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        let server = servers::find(&mut tx.conn(), workspace, id).await?;
+        let server = server.ok_or(ControlError::NotFound("server"))?;
+        let rated: Vec<ReadTool> =
+            definitions.into_iter().map(|tool| rate(tool, &server.settings)).collect();
+        let report = tools::note_shown(&mut tx.conn(), workspace, id, &rated, now).await?;
+        tx.commit().await?;
+        Ok(report)
+    }
+
     /// No transaction is open while the upstream works.
     async fn read_tools_of(
         &self,

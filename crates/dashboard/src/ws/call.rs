@@ -66,6 +66,12 @@ fn why(call: &CallRecord) -> &'static str {
         }
         C::Malformed => "It was not a request that MCP knows; nothing was forwarded.",
         C::UpstreamUnreachable => "The server could not be reached; the tool did not run.",
+        C::UpstreamTls => {
+            "No secure connection to the server could be made; the tool did not run. Check its certificate."
+        }
+        C::UpstreamConnectTimeout => {
+            "Connecting to the server took too long; the tool did not run."
+        }
         C::UpstreamTimeout => "The server did not answer in time; the tool may have run.",
         C::UpstreamCut => "The server's answer broke off; the tool may have run.",
         C::UpstreamNotMcp => "What the server answered was not MCP.",

@@ -120,6 +120,11 @@ impl Circuit {
         Ok(self.put(link))
     }
 
+    /// A connection beside the shared one.
+    pub(crate) async fn fresh(&self, timeout: Duration) -> RedisResult<Link> {
+        Link::open(&self.address, timeout).await
+    }
+
     fn put(&self, link: Link) -> Numbered {
         let numbered = (self.links.fetch_add(1, Ordering::Relaxed), link);
         *self.link.lock() = Some(numbered.clone());

@@ -27,9 +27,12 @@ script!(READ, " flags=no-writes", "common.lua", "read.lua");
 script!(SESSIONS, " flags=no-writes", "common.lua", "sessions.lua");
 script!(RESET, " flags=allow-oom", "common.lua", "reset.lua");
 script!(BIND, "", "bind.lua");
+script!(DISPLACE, "", "displace.lua");
 script!(TOUCH, "", "touch.lua");
+script!(PEEK, " flags=no-writes", "peek.lua");
 script!(UNBIND, " flags=allow-oom", "unbind.lua");
 script!(COUNT, " flags=no-writes", "count.lua");
+script!(PUSH, "", "push.lua");
 
 /// One call of a script. Repeating it is safe: every script is idempotent.
 #[derive(Debug, Clone)]

@@ -64,4 +64,37 @@ on_both! {
         }
         assert_eq!(bindings.get("grant", "s", LONG).await.expect("available"), Some(b"v".to_vec()));
     }
+
+    async fn the_entry_that_was_not_used_for_longest_makes_room(store: Store) {
+        let bindings = store.counters.bindings(3);
+        let put = async |key: &str, ttl: Duration| {
+            let value = format!("value of {key}");
+            bindings.put_displacing("grant", key, value.as_bytes(), ttl).await.expect("available").expect("put")
+        };
+        for (key, minutes) in [("first}", 1), ("\u{e9} 2", 2), ("third", 3)] {
+            assert_eq!(put(key, Duration::from_mins(minutes)).await, []);
+        }
+        bindings.get("grant", "first}", LONG).await.expect("available").expect("there");
+        assert_eq!(put("third", Duration::from_mins(3)).await, [], "a known one needs no room");
+        let gone = put("fourth", LONG).await;
+        assert_eq!(gone.len(), 1);
+        assert_eq!((gone[0].key.as_str(), gone[0].value.as_slice()), ("\u{e9} 2", "value of \u{e9} 2".as_bytes()));
+        assert_eq!(bindings.get("grant", "\u{e9} 2", LONG).await.expect("available"), None);
+        for key in ["first}", "third", "fourth"] {
+            assert!(bindings.get("grant", key, LONG).await.expect("available").is_some(), "{key}");
+        }
+        assert_eq!(bindings.count("grant").await.expect("available"), 3);
+        let none = store.counters.bindings(0).put_displacing("grant", "k", b"v", LONG).await;
+        assert_eq!(none.expect("available"), None);
+    }
+
+    async fn a_look_does_not_keep_an_entry_alive(store: Store) {
+        let bindings = store.counters.bindings(1);
+        let short = Duration::from_millis(40);
+        assert!(bindings.put("grant", "s", b"v", short).await.expect("available"));
+        assert_eq!(bindings.peek("grant", "s").await.expect("available"), Some(b"v".to_vec()));
+        store.advance(short);
+        eventually("the entry ends", async || bindings.peek("grant", "s").await.expect("available").is_none()).await;
+        assert_eq!(bindings.count("grant").await.expect("available"), 0);
+    }
 }

@@ -12,5 +12,6 @@ mod model;
 mod real_time;
 mod reference;
 mod refunds;
+mod relay;
 mod shared;
 mod store;

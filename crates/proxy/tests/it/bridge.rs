@@ -16,7 +16,7 @@ use crate::stage::{Received, Stage, Wire, text_result};
 type Streams = Arc<Mutex<HashMap<String, mpsc::UnboundedSender<String>>>>;
 
 /// A server of 2024-11-05: a stream that names an endpoint, and answers on it.
-async fn old_server(endpoint: &'static str) -> Stage {
+pub(crate) async fn old_server(endpoint: &'static str) -> Stage {
     let streams: Streams = Arc::default();
     Stage::start(move |received: Received, wire: Wire| {
         old(Arc::clone(&streams), received, wire, endpoint)
@@ -63,6 +63,10 @@ async fn old(streams: Streams, received: Received, mut wire: Wire, endpoint: &'s
         ("tools/call", "other") => {
             stream.send("end".to_owned()).ok();
         }
+        ("tools/call", "read_note") => {
+            stream.send(text_result(&id, &"x".repeat(3_000_000))).ok();
+        }
+        ("tools/call", "delete_note") => {}
         ("tools/call", _) => {
             stream.send(text_result(&id, &received.path)).ok();
         }
@@ -73,7 +77,7 @@ async fn old(streams: Streams, received: Received, mut wire: Wire, endpoint: &'s
     }
 }
 
-fn grant(gateway: &Gateway, stage: &Stage, transport: Transport) -> Grant {
+pub(crate) fn grant(gateway: &Gateway, stage: &Stage, transport: Transport) -> Grant {
     let policy = r#"{"version":"1","default":"allow","hide":["purge"]}"#;
     gateway.grant_with(&stage.url(), policy, |record| record.server.settings.transport = transport)
 }
@@ -181,4 +185,57 @@ async fn a_modern_probe_is_told_to_fall_back() {
     assert_eq!(stage.count(), 0);
     let plain = gateway.grant(&stage.url(), ALLOW_ALL);
     assert_eq!(plain.post(&gateway, &headers, discover).await.status, 404);
+}
+
+#[tokio::test]
+async fn the_older_transport_is_tried_where_the_specification_says_so() {
+    let table = [
+        ("400 Bad Request", "text/plain", "bad", true),
+        ("404 Not Found", "application/json", r#"{"detail":"Not Found"}"#, true),
+        ("405 Method Not Allowed", "text/html", "<p>", true),
+        (
+            "400 Bad Request",
+            "application/json",
+            r#"{"jsonrpc":"2.0","id":"init","error":{"code":-32022,"message":"no"}}"#,
+            false,
+        ),
+        ("406 Not Acceptable", "text/plain", "no", false),
+        ("500 Oops", "text/plain", "no", false),
+    ];
+    for (status, media, body, tried) in table {
+        let stage = Stage::start(move |received: Received, mut wire: Wire| async move {
+            if received.method == "POST" {
+                wire.answer(status, &[("content-type", media)], body).await;
+            } else {
+                wire.answer("405 Method Not Allowed", &[], "").await;
+            }
+        })
+        .await;
+        let gateway = Gateway::start().await;
+        let grant = grant(&gateway, &stage, Transport::Auto);
+        let answer = grant.post(&gateway, &[], &crate::gateway::initialize()).await;
+        let seen: Vec<String> = stage.log().iter().map(|r| r.method.clone()).collect();
+        assert_eq!(seen, if tried { vec!["POST", "GET"] } else { vec!["POST"] }, "{status} {body}");
+        if status.starts_with('4') {
+            // Where the other is not there either, the first answer stands.
+            assert!(status.starts_with(answer.status.as_str()), "{status}");
+            assert_eq!(answer.text(), body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_id_that_is_open_is_not_taken_twice_and_a_slow_client_loses_only_its_own() {
+    let stage = old_server("/messages?session=NAME").await;
+    let options = sluice_proxy::ProxyOptions { max_held_bytes: 1 << 20, ..Default::default() };
+    let setup = crate::gateway::Setup { options, ..Default::default() };
+    let gateway = Gateway::with(setup).await;
+    let grant = grant(&gateway, &stage, Transport::Sse);
+    let id = grant.initialize(&gateway).await;
+    let session = [("mcp-session-id", id.as_str())];
+    // 3 MB do not fit into what may be held; the call ends with an error, and the session goes on.
+    let large = grant.post(&gateway, &session, &call("1", "read_note", "{}")).await;
+    assert_eq!(large.json()["error"]["data"]["code"], "upstream_cut", "{}", large.text());
+    let small = grant.post(&gateway, &session, &call("2", "echo", "{}")).await;
+    assert!(small.text().contains("/messages"), "{}", small.text());
 }

@@ -8,22 +8,23 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use http::Method;
 use parking_lot::Mutex;
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use sluice_domain::{
     CallRecord, Category, GrantId, PolicyId, RouteGrant, RoutePolicy, RouteRecord, RouteServer,
-    RouteTool, SecurityEvent, SecurityKind, ServerId, ServerSettings, Severity, ToolState, UserId,
-    WorkspaceId,
+    RouteTool, SecurityEvent, SecurityKind, ServerId, ServerSettings, Severity, ToolDefinition,
+    ToolState, UserId, WorkspaceId,
 };
-use sluice_limits::Counters;
+use sluice_limits::{Counters, RedisOptions};
 use sluice_proxy::{
     Approvals, CallLog, Change, ProxyOptions, ProxyParts, ProxyState, Routes, SecurityLog,
-    StoreUnavailable, ToolsSeen,
+    ShownTool, StoreUnavailable, ToolsSeen,
 };
-use sluice_testkit::TestClock;
 use sluice_testkit::http::{self as client, Answer, Opened};
-use sluice_upstream::{Upstream, UpstreamOptions};
+use sluice_testkit::{RedisServer, TestClock};
+use sluice_upstream::{Upstream, UpstreamOptions, definition_hash};
 use sluice_vault::{Issued, TokenHash, TokenKind, Vault, generate_master_key};
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -56,6 +57,8 @@ impl Routes for FakeStore {
 pub(crate) struct Noted {
     pub(crate) events: Mutex<Vec<SecurityEvent>>,
     pub(crate) lists: AtomicUsize,
+    /// Names and definitions of tools that were not as reviewed.
+    pub(crate) shown: Mutex<Vec<ShownTool>>,
 }
 
 impl SecurityLog for Noted {
@@ -65,8 +68,9 @@ impl SecurityLog for Noted {
 }
 
 impl ToolsSeen for Noted {
-    fn seen(&self, _: WorkspaceId, _: ServerId) {
+    fn seen(&self, _: WorkspaceId, _: ServerId, tools: Vec<ShownTool>) {
         self.lists.fetch_add(1, Ordering::Relaxed);
+        self.shown.lock().extend(tools);
     }
 }
 
@@ -85,6 +89,7 @@ pub(crate) struct Gateway {
     pub(crate) store: Arc<FakeStore>,
     pub(crate) noted: Arc<Noted>,
     pub(crate) counters: Counters,
+    key: SecretString,
     records: mpsc::Receiver<CallRecord>,
     task: JoinHandle<()>,
 }
@@ -95,14 +100,64 @@ impl Drop for Gateway {
     }
 }
 
+/// Replicas on one store and one Redis.
+pub(crate) struct Replicas {
+    pub(crate) one: Gateway,
+    pub(crate) two: Gateway,
+    pub(crate) redis: RedisServer,
+}
+
+impl Replicas {
+    pub(crate) async fn start() -> Self {
+        Self::with(ProxyOptions::default()).await
+    }
+
+    pub(crate) async fn with(options: ProxyOptions) -> Self {
+        let redis = RedisServer::start();
+        let (store, key) = (Arc::default(), generate_master_key("test"));
+        let start = async || {
+            let counters = Counters::redis(&redis.url(), RedisOptions::default()).await;
+            let counters = Some(counters.expect("an address"));
+            let (store, key) = (Arc::clone(&store), key.clone());
+            Gateway::with(Setup {
+                counters,
+                store,
+                key,
+                options: options.clone(),
+                ..Setup::default()
+            })
+            .await
+        };
+        let (one, two) = (start().await, start().await);
+        Self { one, two, redis }
+    }
+
+    /// One more replica, in a runtime of its own: shut down, it ends as a killed process does.
+    pub(crate) async fn third(&self) -> (Gateway, Runtime) {
+        let runtime = Runtime::new().expect("threads");
+        let (url, store, key) =
+            (self.redis.url(), Arc::clone(&self.one.store), self.one.key.clone());
+        let starting = runtime.spawn(async move {
+            let counters = Counters::redis(&url, RedisOptions::default()).await;
+            let counters = Some(counters.expect("an address"));
+            Gateway::with(Setup { counters, store, key, ..Setup::default() }).await
+        });
+        (starting.await.expect("it starts"), runtime)
+    }
+}
+
 /// How a gateway is started.
 pub(crate) struct Setup {
     pub(crate) options: ProxyOptions,
     pub(crate) log: usize,
     pub(crate) approvals: Option<Arc<dyn Approvals>>,
     pub(crate) clock: TestClock,
-    /// None: in this process.
+    /// None: counters of its own, in memory.
     pub(crate) counters: Option<Counters>,
+    /// Shared with another replica.
+    pub(crate) store: Arc<FakeStore>,
+    pub(crate) key: SecretString,
+    pub(crate) upstream: UpstreamOptions,
 }
 
 impl Default for Setup {
@@ -113,6 +168,9 @@ impl Default for Setup {
             approvals: None,
             clock: TestClock::at("2026-11-30T12:00:00Z"),
             counters: None,
+            store: Arc::default(),
+            key: generate_master_key("test"),
+            upstream: UpstreamOptions { allow_private: true, ..UpstreamOptions::default() },
         }
     }
 }
@@ -124,17 +182,14 @@ impl Gateway {
 
     pub(crate) async fn with(setup: Setup) -> Self {
         let clock = setup.clock;
-        let store = Arc::new(FakeStore::default());
+        let store = setup.store;
         let noted = Arc::new(Noted::default());
         let counters = setup.counters.unwrap_or_else(|| Counters::in_memory(clock.function()));
         let (calls, records) = CallLog::new(setup.log);
-        let vault = Vault::from_keys(&generate_master_key("test")).expect("a key");
+        let vault = Vault::from_keys(&setup.key).expect("a key");
         let state = ProxyState::new(ProxyParts {
             routes: Arc::clone(&store) as Arc<dyn Routes>,
-            upstream: Upstream::new(UpstreamOptions {
-                allow_private: true,
-                ..UpstreamOptions::default()
-            }),
+            upstream: Upstream::new(setup.upstream),
             vault: Arc::new(vault),
             counters: counters.clone(),
             approvals: setup.approvals,
@@ -151,7 +206,8 @@ impl Gateway {
         let task = tokio::spawn(async move {
             axum::serve(listener, app).await.ok();
         });
-        Self { address, state, clock, store, noted, counters, records, task }
+        let key = setup.key;
+        Self { address, state, clock, store, noted, counters, key, records, task }
     }
 
     /// A grant on a new server of a new workspace.
@@ -247,9 +303,18 @@ pub(crate) fn tool(name: &str) -> RouteTool {
         category: Category::Read,
         severity: Severity::Low,
         state: ToolState::Current,
-        definition_hash: "hash".to_owned(),
+        definition_hash: definition_hash(&definition(&named(name))),
         input_schema: None,
     }
+}
+
+/// A tool as stages list it.
+pub(crate) fn named(name: &str) -> String {
+    format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#)
+}
+
+pub(crate) fn definition(text: &str) -> ToolDefinition {
+    serde_json::from_str(text).expect(text)
 }
 
 pub(crate) const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use sluice_domain::ToolState;
 
-use crate::gateway::{ALLOW_ALL, Gateway, call, code, tool};
+use crate::gateway::{ALLOW_ALL, Gateway, call, code, named, tool};
 use crate::stage::{Received, Stage, Wire};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -12,10 +12,6 @@ const ECHO: &str = r#"{"name":"echo","title":"E","annotations":{"readOnlyHint":t
 
 fn page(tools: &[&str], rest: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{}]{rest}}}}}"#, tools.join(","))
-}
-
-fn named(name: &str) -> String {
-    format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#)
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sluice_domain::{
     Category, ChangeKind, ServerId, Severity, ToolDefinition, ToolId, ToolState, WorkspaceId,
 };
@@ -49,13 +49,31 @@ pub const MAX_NAME_BYTES: usize = 512;
 /// How a tool stands after a read. A definition that was reviewed is current, whatever came
 /// between; one that was not is changed, or held if it has signs of poison. At the first read
 /// everything is reviewed but what is held.
-fn state(reviewed: Option<&str>, read: &ReadTool, first: bool) -> (ToolState, bool) {
+pub(super) fn state(reviewed: Option<&str>, read: &ReadTool, first: bool) -> (ToolState, bool) {
     match reviewed {
         Some(hash) if hash == read.hash => (ToolState::Current, false),
         _ if read.hold => (ToolState::Held, false),
         None if first => (ToolState::Current, true),
         _ => (ToolState::Changed, false),
     }
+}
+
+/// For how long agents' word that a tool is another one than reviewed outweighs a read that finds it as
+/// reviewed: a server may show the gateway what it likes.
+const SHOWN_OTHERWISE_FOR: TimeDelta = TimeDelta::hours(1);
+/// For how long a tool that only agents are shown stays without being shown again.
+const SHOWN_ALONE_FOR: TimeDelta = TimeDelta::days(7);
+
+fn shown_lately(old: &Tool, now: DateTime<Utc>, within: TimeDelta) -> bool {
+    old.shown_at.is_some_and(|at| now - at < within)
+}
+
+/// Whether a read finds a tool as it was reviewed, while agents were shown another definition lately.
+fn contradicts(old: &Tool, read: &ReadTool, now: DateTime<Utc>) -> bool {
+    old.hash != read.hash
+        && old.state != ToolState::Gone
+        && old.reviewed_hash.as_ref() == Some(&read.hash)
+        && shown_lately(old, now, SHOWN_OTHERWISE_FOR)
 }
 
 /// Stores a fresh read of the server's tools and says what changed; `None` if there is no such
@@ -91,10 +109,15 @@ pub async fn replace_read(
                 add(conn, (workspace, server), tool, &mut report, now).await?;
                 touched = true;
             }
+            Some(old) if contradicts(&old, tool, now) => {
+                note(&mut report, old.state, name);
+                report.unchanged += 1;
+            }
             Some(old) => touched |= compare(conn, &old, tool, &mut report, now).await?,
         }
     }
-    for old in known.into_values().filter(|tool| tool.state != ToolState::Gone) {
+    let left = known.into_values().filter(|tool| tool.state != ToolState::Gone);
+    for old in left.filter(|tool| !shown_lately(tool, now, SHOWN_ALONE_FOR)) {
         remove(conn, &old, now).await?;
         report.removed.push(old.name);
         touched = true;
@@ -107,7 +130,7 @@ pub async fn replace_read(
     Ok(Some(report))
 }
 
-async fn add(
+pub(super) async fn add(
     conn: &mut Conn<'_>,
     place: (WorkspaceId, ServerId),
     read: &ReadTool,
@@ -145,7 +168,7 @@ async fn add(
 }
 
 /// Says whether anything of the tool is other than it was.
-async fn compare(
+pub(super) async fn compare(
     conn: &mut Conn<'_>,
     old: &Tool,
     read: &ReadTool,

@@ -175,4 +175,58 @@ on_both! {
             tools::replace_read(conn, a.workspace, ServerId::new(), &[], now()).await.unwrap();
         assert_eq!(none, None);
     }
+
+    async fn what_agents_are_shown_is_kept_beside_what_was_reviewed(db: Db) {
+        let mut tx = db.begin().await.unwrap();
+        let conn = &mut tx.conn();
+        let a = world(conn, "a").await;
+        let own = [read_tool("run", "runs"), read_tool("stay", "stays")];
+        assert_eq!(tools::note_shown(conn, a.workspace, a.server, &own, now()).await.unwrap(), None);
+        read(conn, &a, &own).await;
+        // To agents the server shows another definition, and one more tool.
+        let shown = [read_tool("run", "sends everything away"), read_tool("extra", "for some")];
+        let report = tools::note_shown(conn, a.workspace, a.server, &shown, later(20)).await.unwrap().unwrap();
+        assert_eq!((report.changed, report.added), (vec!["run".into()], vec!["extra".into()]));
+        let flagged = [("extra", ToolState::Changed), ("run", ToolState::Changed), ("stay", ToolState::Current)];
+        is(&states(conn, &a).await, &flagged);
+        let run = tools::find(conn, a.workspace, a.server, "run").await.unwrap().unwrap();
+        assert!(run.definition.contains("sends everything away"));
+        assert!(run.reviewed_definition.unwrap().contains("\"runs\""));
+        // The gateway is shown the old one still: that makes nothing good.
+        let again = tools::replace_read(conn, a.workspace, a.server, &own, later(30)).await.unwrap().unwrap();
+        assert_eq!((again.changed.len(), again.removed.len()), (0, 0));
+        is(&states(conn, &a).await, &flagged);
+        // Once agents are shown the reviewed one again, it is.
+        let back = [read_tool("run", "runs")];
+        tools::note_shown(conn, a.workspace, a.server, &back, later(40)).await.unwrap().unwrap();
+        let extra = tools::find(conn, a.workspace, a.server, "extra").await.unwrap().unwrap();
+        tools::accept(conn, a.workspace, a.server, "extra", &extra.hash, (None, later(50))).await.unwrap();
+        read(conn, &a, &own).await;
+        is(
+            &states(conn, &a).await,
+            &[("extra", ToolState::Current), ("run", ToolState::Current), ("stay", ToolState::Current)],
+        );
+        // What nobody is shown any more goes in the end.
+        let late = later(60) + chrono::TimeDelta::days(8);
+        let report = tools::replace_read(conn, a.workspace, a.server, &own, late).await.unwrap().unwrap();
+        assert_eq!(report.removed, ["extra"]);
+    }
+
+    async fn another_definition_than_the_shown_one_is_still_a_change(db: Db) {
+        let mut tx = db.begin().await.unwrap();
+        let conn = &mut tx.conn();
+        let a = world(conn, "a").await;
+        read(conn, &a, &[read_tool("run", "runs")]).await;
+        tools::note_shown(conn, a.workspace, a.server, &[read_tool("run", "two")], later(20)).await.unwrap();
+        let third = [read_tool("run", "three")];
+        let report = tools::replace_read(conn, a.workspace, a.server, &third, later(30)).await.unwrap().unwrap();
+        assert_eq!(report.changed, ["run"]);
+        let run = tools::find(conn, a.workspace, a.server, "run").await.unwrap().unwrap();
+        assert!(run.definition.contains("three"));
+        // Much later the gateway's own read counts alone.
+        tools::note_shown(conn, a.workspace, a.server, &[read_tool("run", "two")], later(40)).await.unwrap();
+        let late = later(40) + chrono::TimeDelta::hours(2);
+        tools::replace_read(conn, a.workspace, a.server, &[read_tool("run", "runs")], late).await.unwrap();
+        is(&states(conn, &a).await, &[("run", ToolState::Current)]);
+    }
 }
