@@ -286,10 +286,7 @@ pub fn event_name(raw: &[u8]) -> &[u8] {
 
 /// The id of one event's bytes, that a client may resume from.
 pub fn event_id(raw: &[u8]) -> Option<&[u8]> {
-    let ids = lines(raw).filter_map(|(line, _)| {
-        let value = line.strip_prefix(b"id:")?;
-        Some(value.strip_prefix(b" ").unwrap_or(value))
-    });
+    let ids = lines(raw).filter_map(|(line, _)| value_of(line, b"id"));
     ids.filter(|id| !id.contains(&0)).last().filter(|id| !id.is_empty())
 }
 
