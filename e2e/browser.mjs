@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { runConfigurations } from './configs.mjs';
 
 const { BASE, UPSTREAM, CHROMIUM, SHOTS } = process.env;
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -29,6 +30,7 @@ const browser = await chromium.launch({
 const context = await browser.newContext({ viewport: DESK, bypassCSP: true, reducedMotion: 'reduce' });
 const page = await context.newPage();
 let at = 'start';
+process.on('uncaughtExceptionMonitor', () => say({ step: 'lost', after: at, url: page.url() }));
 page.on('pageerror', (error) => fail(at, `script error: ${error.message}`));
 page.on('console', (message) => {
   // An answer that is meant to be an error is one for the console too.
@@ -41,12 +43,17 @@ async function look(name) {
   at = name;
   for (const [width, view] of [['390', PHONE], ['1280', DESK]]) {
     await page.setViewportSize(view);
-    for (const scheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.screenshot({ path: join(SHOTS, `${name}-${width}-${scheme}.png`), fullPage: true });
-    }
     const wide = await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth);
     must(wide <= 0, name, `scrolls sideways by ${wide} px at ${width} px`);
+    for (const what of await cutOff()) fail(name, `runs out of its box at ${width} px: ${what}`);
+    // A window as high as the page: what sticks to an edge then stands where it belongs.
+    const height = await page.evaluate(() => document.documentElement.scrollHeight);
+    await page.setViewportSize({ ...view, height: Math.max(view.height, Math.min(height, 8_000)) });
+    for (const scheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.screenshot({ path: join(SHOTS, `${name}-${width}-${scheme}.png`) });
+    }
+    await page.setViewportSize(view);
   }
   await page.addScriptTag({ path: axe });
   for (const scheme of ['light', 'dark']) {
@@ -63,6 +70,15 @@ async function look(name) {
   must((await page.title()).length > 0, name, 'has no title');
   say({ step: 'look', page: name, url: new URL(page.url()).pathname });
 }
+
+/** Every element that is cut off by its box without a way to see the rest. */
+const cutOff = () => page.evaluate(() => {
+  const boxed = (one) => one !== null && one !== document.body
+    && (getComputedStyle(one).overflowX !== 'visible' || boxed(one.parentElement));
+  return [...document.querySelectorAll('main *')]
+    .filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1 && !one.closest('svg') && !boxed(one))
+    .slice(0, 3).map((one) => `${one.tagName.toLowerCase()}.${one.className}: ${one.textContent.trim().slice(0, 40)}`);
+});
 
 const button = (name) => page.getByRole('button', { name });
 const link = (name) => page.getByRole('link', { name });
@@ -89,6 +105,9 @@ await page.goto(`${BASE}/tools?q=executePython`);
 await look('search');
 await page.locator('main').getByRole('link', { name: 'executePython' }).first().click();
 await look('tool');
+await page.goto(`${BASE}/tools/leghis-smart-e2b`);
+await look('catalogue-server');
+await page.goBack();
 const toolPage = page.url();
 const read = await text();
 must(read.includes('Execute') && read.includes('High'), 'tool', 'does not tell category and severity');
@@ -149,10 +168,6 @@ await page.locator('#token-once').waitFor();
 const token = await page.locator('#token-once').innerText();
 must(/^slg_[0-9A-Za-z]{40,}$/.test(token), 'grant', `odd token form: ${token.length} characters`);
 await look('grant-token');
-const source = await page.content();
-for (const client of ['mcp-remote', 'mcpServers', 'claude mcp add', 'curl', 'servers']) {
-  must(source.includes(client), 'grant', `no configuration for ${client}`);
-}
 say({ step: 'grant', token, proxy: `${BASE.replace(/\/$/, '')}/mcp/${server.split('/')[2]}` });
 
 // 6. Ten pass, the eleventh is refused, in the panel.
@@ -172,12 +187,41 @@ const detail = await text();
 must(detail.includes('/tools/executePython/limits/0'), 'log-detail', 'does not name the rule');
 must(detail.includes('limited to 10 calls a minute'), 'log-detail', 'does not say why');
 
-// 8. Signed in, the button goes straight to applying.
+// 8. Each configuration, run as it stands on the page, for an agent of its own.
+at = 'configurations';
+await page.goto(`${BASE}${workspace}${server}/grants/new`);
+await page.fill('#label', 'configured agent');
+await page.locator('form:has(#label) button[type=submit]').first().click();
+await page.locator('#token-once').waitFor();
+const texts = {};
+for (const client of ['claude-desktop', 'claude-code', 'cursor', 'vscode', 'json', 'curl']) {
+  texts[client] = await page.locator(`.p-${client} pre code`).textContent();
+}
+for (const wrong of await runConfigurations(texts, 'executePython', { code: 'print(1)' })) fail(at, wrong);
+say({ step: 'configurations', clients: Object.keys(texts) });
+
+// 9. Signed in, the button goes straight to applying.
 await page.goto(toolPage);
 await link(/Rate-limit this tool/).first().click();
 await page.waitForURL(/\/tools\/executePython\/apply/);
 
-// 9. The rest of the workspace.
+// 10. A server that has no tool of the chosen name says so and offers what it has; one that is down says that.
+await page.goto(`${BASE}/start?server=cowork-os-cowork-os&tool=execute_code`);
+await page.waitForURL(/\/servers\/new/);
+await page.fill('#upstream_url', UPSTREAM);
+await page.locator('form:has(#upstream_url) button[type=submit]').first().click();
+await page.waitForURL(/[?&]wanted=execute/);
+await look('wanted');
+const wanted = await text();
+must(wanted.includes('no tool of that name') && wanted.includes('executePython'), 'wanted', 'does not offer what is there');
+await page.goto(`${BASE}${workspace}/servers/new`);
+await page.fill('#upstream_url', 'http://127.0.0.1:47113/mcp');
+await page.fill('#name', 'Asleep');
+await page.locator('form:has(#upstream_url) button[type=submit]').first().click();
+await page.waitForURL(/\/settings/);
+await look('down');
+
+// 11. The rest of the workspace.
 for (const [name, path] of [
   ['overview', '/'], ['servers', '/servers'], ['policies', '/policies'], ['grants', '/grants'],
   ['approvals', '/approvals'], ['members', '/members'], ['api-tokens', '/api-tokens'],
@@ -197,13 +241,13 @@ await look('policy');
 await link(/^Edit/).first().click();
 await look('policy-edit');
 
-// 10. The example server, with one press.
+// 12. The example server, with one press.
 await page.goto(`${BASE}${workspace}/servers/new`);
 await button(/example/i).first().click();
 await page.waitForURL(/\/servers\/[0-9a-f-]{36}/);
 await look('example');
 
-// 11. Public pages and errors.
+// 13. Public pages and errors.
 for (const [name, path, status] of [
   ['catalogue', '/tools', 200], ['attacks', '/attacks', 200], ['docs', '/docs', 200],
   ['docs-policy', '/docs/policy', 200], ['styleguide', '/styleguide', 200], ['not-found', '/nothing', 404],
@@ -214,7 +258,7 @@ for (const [name, path, status] of [
   await look(name);
 }
 
-// 12. Signing out ends it on the server.
+// 14. Signing out ends it on the server.
 const cookies = await context.cookies();
 await page.goto(`${BASE}/account`);
 await look('account');

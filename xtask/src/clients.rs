@@ -25,7 +25,26 @@ pub(crate) fn install(npm: &Path, python: &Path) -> Result<PathBuf> {
         command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
         run::done(command.arg(&requirements))
     })?;
+    let tools = place.join("uv-tools.txt");
+    once(&tools, &environment.join(".tools-installed"), || uv_tools(&environment, &tools))?;
     Ok(place)
+}
+
+/// Installs Python programs that people run by `uvx`, each in an environment of its own.
+fn uv_tools(environment: &Path, list: &Path) -> Result<()> {
+    let wanted =
+        std::fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
+    for tool in wanted.lines().filter(|line| !line.is_empty()) {
+        let mut command = Command::new(environment.join("bin/uv"));
+        command
+            .args(["tool", "install", "--quiet", "--force", tool, "--python"])
+            .arg(environment.join("bin/python"))
+            .env("UV_TOOL_DIR", environment.join("uv-tools"))
+            .env("UV_TOOL_BIN_DIR", environment.join("uv-bin"))
+            .env("UV_CACHE_DIR", environment.join("uv-cache"));
+        run::done(&mut command)?;
+    }
+    Ok(())
 }
 
 /// Runs `install` unless `mark` already holds what `source` says.

@@ -60,16 +60,7 @@ pub(crate) fn choice(next: Option<&str>) -> Option<Steps> {
     let server = crate::catalogue::server(value("server")?)?;
     let tool = value("tool").and_then(|name| server.tool(name));
     let tool = tool.map_or("the tools you choose", |tool| tool.definition.name.as_str());
-    Some(Steps::at(
-        0,
-        &[
-            ("Account", "e-mail and password"),
-            ("Workspace", "a name for it"),
-            ("Server", server.entry.owner_name.as_str()),
-            ("Rule", tool),
-            ("Grant", "for your agent"),
-        ],
-    ))
+    Some(Steps::path(0, &server.entry.owner_name, tool))
 }
 
 #[derive(Debug, Template)]

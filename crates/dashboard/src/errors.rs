@@ -53,7 +53,7 @@ fn advice(problem: &Problem) -> (String, Vec<(String, &'static str)>) {
             format!("{said} Ask an admin of the workspace, or see what each role may do."),
             vec![link("/w", "Your workspace"), link("/docs/roles", "Roles")],
         ),
-        "form_expired" | "foreign_origin" => (
+        "form_expired" | "foreign_origin" | "unknown_field" | "duplicate_field" | "invalid_form" => (
             format!("{said} Nothing was saved. Go back, reload the page and send it again."),
             vec![link("/w", "Your workspace"), link("/login", "Sign in")],
         ),

@@ -22,11 +22,12 @@ impl Faults {
 
     /// One fault of a field that is read here.
     pub(crate) fn one(pointer: &str, detail: &str) -> Self {
-        Self {
-            list: vec![Fault::new(pointer, "invalid", detail)],
-            general: None,
-            status: StatusCode::UNPROCESSABLE_ENTITY,
-        }
+        Self::several(vec![Fault::new(pointer, "invalid", detail)])
+    }
+
+    /// Faults of several fields that are read here.
+    pub(crate) fn several(list: Vec<Fault>) -> Self {
+        Self { list, general: None, status: StatusCode::UNPROCESSABLE_ENTITY }
     }
 
     /// One sentence for the head of the form.

@@ -1,6 +1,7 @@
 //! Log rows on their way to the database: a bounded queue, one task that inserts batches and waits out
 //! a lost database, and a file for what could not be written before the process had to end.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sluice_domain::{CallRecord, SecurityEvent};
+use sluice_store::grants::{self, GrantUse};
 use sluice_store::{Conn, Db, StoreError, calls, security_events};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -37,8 +39,27 @@ impl Row for CallRecord {
     const KIND: &'static str = "call";
 
     async fn insert(conn: &mut Conn<'_>, rows: &[Self]) -> Result<(), StoreError> {
-        calls::insert_batch(conn, rows).await.map(drop)
+        calls::insert_batch(conn, rows).await?;
+        grants::touch_last_used(conn, &uses(rows)).await
     }
+}
+
+/// The last use of each grant in a batch.
+fn uses(rows: &[CallRecord]) -> Vec<GrantUse> {
+    let mut last = HashMap::new();
+    for row in rows {
+        let used = last.entry((row.workspace, row.grant)).or_insert_with(|| GrantUse {
+            workspace: row.workspace,
+            grant: row.grant,
+            at: row.at,
+            client: None,
+        });
+        used.at = used.at.max(row.at);
+        if row.client_name.is_some() {
+            used.client.clone_from(&row.client_name);
+        }
+    }
+    last.into_values().collect()
 }
 
 impl Row for SecurityEvent {

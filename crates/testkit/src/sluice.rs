@@ -176,6 +176,11 @@ impl Sluice {
         self.signal("-TERM");
     }
 
+    /// Sends the signal that Ctrl-C sends.
+    pub fn interrupt(&self) {
+        self.signal("-INT");
+    }
+
     /// Kills it as a crash would.
     pub async fn crash(mut self) {
         self.child.kill().await.expect("the child can be killed");

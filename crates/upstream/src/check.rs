@@ -20,7 +20,7 @@ pub enum UrlProblem {
     TooLong,
     #[error("this is not a web address; one looks like https://example.com/mcp")]
     Unreadable,
-    #[error("the address begins with {0}:; only https: and http: can be used")]
+    #[error("the address begins with `{0}:`, and only `https:` and `http:` can be used")]
     Scheme(String),
     #[error(
         "the address holds a user name or password; put credentials into the server's headers instead"

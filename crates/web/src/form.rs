@@ -1,12 +1,16 @@
 //! Forms of our own pages: same origin, form token, and bounds first; then the fields.
 
+use std::collections::HashSet;
+
 use axum::extract::{FromRef, FromRequest, FromRequestParts, Request};
 use http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::csrf::{CSRF_FIELD, holds, same_origin, stale_form};
 use crate::json::whole;
-use crate::{MaybeActor, Problem, WebState};
+use crate::{MaybeActor, Problem, WebState, fields};
+
+const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
 
 /// A policy document of 256 KiB whose every byte is percent-encoded, and room for the rest.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
@@ -20,6 +24,27 @@ impl FormFields {
     /// The first field of this name, empty where there is none.
     pub fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// Refuses what the page's own form cannot send: a field that it does not have, or one twice that
+    /// is not among `several`.
+    pub fn only(&self, once: &[&str], several: &[&str]) -> Result<(), Problem> {
+        let mut seen = HashSet::new();
+        for (name, _) in &self.0 {
+            let shown: String = name.chars().take(80).collect();
+            if several.contains(&name.as_str()) {
+                continue;
+            }
+            if !once.contains(&name.as_str()) {
+                let detail = format!("the form has no field `{shown}`");
+                return Err(Problem::new(UNPROCESSABLE, "unknown_field", detail));
+            }
+            if !seen.insert(name) {
+                let detail = format!("the form has the field `{shown}` twice");
+                return Err(Problem::new(UNPROCESSABLE, "duplicate_field", detail));
+            }
+        }
+        Ok(())
     }
 
     /// Every field of this name.
@@ -80,11 +105,14 @@ where
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let FormFields(fields) = FormFields::from_request(request, state).await?;
-        let text = serde_urlencoded::to_string(fields).unwrap_or_default();
+        let fields = FormFields::from_request(request, state).await?;
+        if let Some(names) = fields::of::<T>() {
+            fields.only(names, &[])?;
+        }
+        let text = serde_urlencoded::to_string(fields.0).unwrap_or_default();
         serde_urlencoded::from_str(&text).map(Self).map_err(|error| {
             let detail = format!("the form does not fit: {error}");
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_form", detail)
+            Problem::new(UNPROCESSABLE, "invalid_form", detail)
         })
     }
 }

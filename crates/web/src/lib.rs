@@ -7,6 +7,7 @@ mod cookies;
 mod csrf;
 mod cursor;
 mod etag;
+mod fields;
 mod form;
 mod headers;
 mod host;

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
+use sluice_domain::Severity;
 use sluice_risk::Attack;
 
 use crate::catalogue::{self, CatalogueServer, CatalogueTool};
@@ -22,11 +23,11 @@ struct HomePage {
     policy: Code,
 }
 
-/// The riskiest tool of each server, so that the list shows servers people know, not one server's list.
+/// The riskiest tool of each server that has a risky one: servers people know, not one server's list.
 fn notable() -> Vec<(&'static CatalogueServer, &'static CatalogueTool)> {
     let riskiest = |server: &'static CatalogueServer| {
         let tool = server.tools.iter().rev().max_by_key(|tool| tool.rating.severity)?;
-        Some((server, tool))
+        (tool.rating.severity >= Severity::High).then_some((server, tool))
     };
     catalogue::servers().iter().filter_map(riskiest).take(8).collect()
 }

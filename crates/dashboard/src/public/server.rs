@@ -10,7 +10,7 @@ use super::{Form, form};
 use crate::catalogue::{self, CatalogueServer};
 use crate::filters;
 use crate::frame::PublicFrame;
-use crate::ui::Code;
+use crate::ui::Bridge;
 use crate::ui::text::count;
 use crate::visitor::Visitor;
 use crate::{errors, page};
@@ -21,8 +21,7 @@ struct ServerPage {
     frame: PublicFrame,
     server: &'static CatalogueServer,
     state: String,
-    bridge: Option<Code>,
-    bridge_url: String,
+    bridge: Option<Bridge>,
 }
 
 #[derive(Debug, Template)]
@@ -61,7 +60,8 @@ fn value(server: &CatalogueServer, base: &str) -> Value {
         .collect();
     json!({"slug": entry.slug, "name": entry.owner_name, "title": entry.title, "summary": entry.summary,
         "homepage": entry.homepage, "repository": entry.repository, "transport": entry.transport,
-        "upstream_url": entry.upstream_url, "stdio_command": entry.stdio_command, "auth_needed": entry.auth_needed,
+        "upstream_url": entry.upstream_url, "stdio_command": entry.stdio_command,
+        "bridge": bridge_command(entry), "note": entry.note, "auth_needed": entry.auth_needed,
         "identity": entry.identity, "source": entry.source, "as_of": entry.as_of,
         "tools_complete": entry.tools_complete, "tools": tools, "url": format!("{base}{}", server.path())})
 }
@@ -80,8 +80,7 @@ pub(crate) async fn get(visitor: Visitor, Path(text): Path<String>) -> Response 
             frame: visitor.frame("tools", &server.path()),
             server,
             state: state(server),
-            bridge_url: bridge.as_ref().map(|b| b.upstream_url.clone()).unwrap_or_default(),
-            bridge: bridge.map(|b| Code::wrapped("Bridge from stdio to HTTP", &b.command)),
+            bridge: bridge.map(Bridge::from),
         }),
     }
 }

@@ -6,7 +6,7 @@ use askama::Template;
 use super::{Html, escape_into};
 
 /// A block of code with a head and a copy button.
-#[derive(Debug, Template)]
+#[derive(Debug, Clone, Template)]
 #[template(path = "parts/code.html")]
 pub(crate) struct Code {
     pub(crate) label: String,

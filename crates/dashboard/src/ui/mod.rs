@@ -17,8 +17,8 @@ pub(crate) use diff::Diff;
 pub(crate) use fields::{Field, Select};
 pub(crate) use icons::icon;
 pub(crate) use parts::{
-    Empty, Flash, Pager, Sentence, Sentences, Steps, Tab, Tabs, TokenBox, Tone, Trace, TraceRow,
-    TraceState,
+    Bridge, Empty, Flash, Pager, Sentence, Sentences, Steps, Tab, Tabs, TokenBox, Tone, Trace,
+    TraceRow, TraceState,
 };
 
 /// Markup that is escaped already.

@@ -2,11 +2,14 @@
 
 use askama::Template;
 
-use super::Html;
+use sluice_risk::catalogue::BridgeCommand;
+
 use super::text::ticks;
+use super::{Code, Html};
 
 macro_rules! part {
-    ($($name:ident $path:literal { $($(#[$meta:meta])* $field:ident: $kind:ty),* $(,)? })+) => { $(
+    ($($(#[$about:meta])* $name:ident $path:literal { $($(#[$meta:meta])* $field:ident: $kind:ty),* $(,)? })+) => { $(
+        $(#[$about])*
         #[derive(Debug, Clone, Template)]
         #[template(path = $path)]
         pub(crate) struct $name { $($(#[$meta])* pub(crate) $field: $kind),* }
@@ -32,11 +35,29 @@ part! {
     Sentences "parts/sentences.html" { rows: Vec<Sentence> }
     Trace "parts/trace.html" { rows: Vec<TraceRow> }
     Steps "parts/steps.html" { steps: Vec<Step> }
+    /// How to reach a server that speaks stdio.
+    Bridge "parts/bridge.html" {
+        install: Option<Code>,
+        env: Vec<String>,
+        command: Code,
+        url: String,
+    }
     TokenBox "parts/token.html" {
         title: String,
         token: String,
         /// Where "I stored it" leads.
         done: String,
+    }
+}
+
+impl From<BridgeCommand> for Bridge {
+    fn from(bridge: BridgeCommand) -> Self {
+        Self {
+            install: bridge.install.map(|text| Code::wrapped("Shell", &text)),
+            env: bridge.env,
+            command: Code::wrapped("Shell", &bridge.command),
+            url: bridge.upstream_url,
+        }
     }
 }
 
@@ -170,6 +191,20 @@ impl Steps {
             })
             .collect();
         Self { steps }
+    }
+
+    /// The path from a public tool page to the log, of which the first `done` steps are behind.
+    pub(crate) fn path(done: usize, server: &str, tool: &str) -> Self {
+        Self::at(
+            done,
+            &[
+                ("Account", "e-mail and password"),
+                ("Workspace", "a name for it"),
+                ("Server", server),
+                ("Rule", tool),
+                ("Grant", "for your agent"),
+            ],
+        )
     }
 
     /// The present step is done.

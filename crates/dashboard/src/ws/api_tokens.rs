@@ -67,6 +67,11 @@ async fn show(desk: Desk<Admin>, input: &Input, faults: &Faults, made: Option<To
         (Role::Admin.as_str(), "Admin"),
     ];
     let days = [("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("0", "Never")];
+    let mut expires = Select::new("days", "Expires after", days, chosen(&input.days, "90"));
+    expires.error = faults.at("/expires_at");
+    let mut role = Select::new("role", "Role", roles, chosen(&input.role, "viewer"))
+        .hint("It never does more than you may.");
+    role.error = faults.at("/role");
     let page = ApiTokensPage {
         frame: desk.frame("api-tokens").await?,
         now: desk.now,
@@ -85,11 +90,7 @@ async fn show(desk: Desk<Admin>, input: &Input, faults: &Faults, made: Option<To
             .required()
             .max(80)
             .error(faults.at("/label")),
-        selects: [
-            Select::new("role", "Role", roles, chosen(&input.role, "viewer"))
-                .hint("It never does more than you may."),
-            Select::new("days", "Expires after", days, chosen(&input.days, "90")),
-        ],
+        selects: [role, expires],
         made,
     };
     Ok(page::private(status(faults), &page))

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::{Path, Query};
 use serde::Deserialize;
-use sluice_control::{Apply, Page, PolicyManager, Preview, RestOf, ToolView};
+use sluice_control::{Apply, GrantsOf, Page, PolicyManager, Preview, RestOf, ToolView};
 use sluice_domain::{PolicyId, ServerId};
 use sluice_web::Form;
 
@@ -11,13 +11,13 @@ use super::redirect;
 use super::server::{ServerHead, find};
 use super::tool::ToolPath;
 use crate::catalogue::verb;
-use crate::desk::{Answer, Desk, WsFrame, absent, refuse, status};
+use crate::desk::{Answer, AsViewer, Desk, WsFrame, absent, refuse, status};
 use crate::faults::Faults;
 use crate::filters;
 use crate::flash;
 use crate::next::segment;
 use crate::page;
-use crate::ui::{Code, Diff, Select, Sentence, Sentences, text::ticks};
+use crate::ui::{Code, Diff, Select, Sentence, Sentences, Steps, text::ticks};
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Input {
@@ -37,11 +37,12 @@ impl Input {
                     .map_err(|_| Faults::one("/policy_id", "This server has no such policy."))?,
             ),
         };
-        Ok(Apply { policy, rest: self.rest() })
-    }
-
-    fn rest(&self) -> RestOf {
-        if self.rest == "recommended" { RestOf::Recommended } else { RestOf::Deny }
+        let rest = match self.rest.as_str() {
+            "" | "deny" => RestOf::Deny,
+            "recommended" => RestOf::Recommended,
+            _ => return Err(Faults::one("/rest", "Choose what becomes of the other tools.")),
+        };
+        Ok(Apply { policy, rest })
     }
 }
 
@@ -62,6 +63,7 @@ struct ApplyPage {
     policy: String,
     policies: Option<Select>,
     next: String,
+    steps: Option<Steps>,
 }
 
 impl ApplyPage {
@@ -93,7 +95,34 @@ async fn choices(
     Ok(Some(Select::new("policy", "Policy", options, chosen)))
 }
 
+/// Who has made no grant for a server is on the way to its first one.
+pub(crate) async fn no_grant_yet<P: AsViewer>(
+    desk: &Desk<P>,
+    server: ServerId,
+) -> Result<bool, axum::response::Response> {
+    let of_server = GrantsOf { server: Some(server), ..GrantsOf::default() };
+    let grants = desk.control.grants(desk.viewer(), of_server, Page::first(1)).await;
+    Ok(grants.map_err(refuse)?.items.is_empty())
+}
+
 const EMPTY: &str = "{\n  \"version\": \"1\",\n  \"default\": \"deny\",\n  \"tools\": {}\n}";
+
+/// What applying would change, or what is wrong with the choice.
+async fn previewed(
+    desk: &Desk<PolicyManager>,
+    server: ServerId,
+    tool: &str,
+    input: &Input,
+) -> Result<Result<Preview, Faults>, axum::response::Response> {
+    let apply = match input.apply() {
+        Ok(apply) => apply,
+        Err(wrong) => return Ok(Err(wrong)),
+    };
+    match desk.control.preview_recommended(desk.viewer(), server, tool, apply).await {
+        Ok(preview) => Ok(Ok(preview)),
+        Err(error) => Faults::of(error).map(Err),
+    }
+}
 
 async fn show(
     desk: Desk<PolicyManager>,
@@ -109,16 +138,8 @@ async fn show(
         .into_iter()
         .find(|tool| tool.name == path.tool)
         .ok_or_else(|| absent("tool"))?;
-    let preview = match input.apply() {
-        Ok(apply) => {
-            match desk.control.preview_recommended(desk.viewer(), server, &tool.name, apply).await {
-                Ok(preview) => Some(preview),
-                Err(error) => {
-                    faults = Faults::of(error)?;
-                    None
-                }
-            }
-        }
+    let preview = match previewed(&desk, server, &tool.name, input).await? {
+        Ok(preview) => Some(preview),
         Err(wrong) => {
             faults = wrong;
             None
@@ -129,8 +150,10 @@ async fn show(
         .iter()
         .flat_map(|preview| &preview.sentences)
         .map(|rule| Sentence { html: ticks(&rule.text), pointer: rule.pointer.clone() });
+    let newcomer = no_grant_yet(&desk, server).await?;
     let page = ApplyPage {
         frame: desk.frame("servers").await?,
+        steps: newcomer.then(|| Steps::path(3, &head.server.name, &tool.name)),
         verb: verb(tool.rating.category),
         path: format!("{}/tools/{}/apply", head.path, segment(&tool.name)),
         problem: faults.rest(&[]),
@@ -142,7 +165,7 @@ async fn show(
         document: preview
             .as_ref()
             .map(|preview| Code::json("The whole policy afterwards", &preview.after)),
-        recommended: input.rest() == RestOf::Recommended,
+        recommended: input.rest == "recommended",
         policies: choices(&desk, server, &input.policy).await?,
         policy: input
             .policy
@@ -195,7 +218,7 @@ pub(crate) async fn apply(
         .control
         .grants(
             desk.viewer(),
-            sluice_control::GrantsOf { policy: Some(policy.id), ..Default::default() },
+            GrantsOf { policy: Some(policy.id), ..GrantsOf::default() },
             Page::first(1),
         )
         .await

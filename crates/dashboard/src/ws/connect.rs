@@ -17,7 +17,7 @@ use crate::flash;
 use crate::next::{encode, segment};
 use crate::page;
 use crate::ui::text::count;
-use crate::ui::{Code, Field, Steps, Tone};
+use crate::ui::{Bridge, Field, Steps, Tone};
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Input {
@@ -45,8 +45,7 @@ struct ConnectPage {
     fields: [Field; 4],
     more_open: bool,
     chosen: Option<&'static CatalogueServer>,
-    bridge: Option<Code>,
-    bridge_url: String,
+    bridge: Option<Bridge>,
     example: bool,
     popular: Vec<(&'static CatalogueServer, String)>,
     server: String,
@@ -55,6 +54,11 @@ struct ConnectPage {
 }
 
 impl ConnectPage {
+    /// What to know before connecting.
+    fn note(&self) -> Option<&str> {
+        self.chosen.and_then(|server| server.entry.note.as_deref())
+    }
+
     fn needs_key(&self) -> bool {
         self.chosen.is_some_and(|server| server.entry.auth_needed != AuthNeeded::None)
     }
@@ -75,16 +79,7 @@ fn steps(input: &Input, chosen: Option<&'static CatalogueServer>) -> Option<Step
         return None;
     }
     let name = chosen.map_or("your server", |server| server.entry.owner_name.as_str());
-    Some(Steps::at(
-        2,
-        &[
-            ("Account", "signed in"),
-            ("Workspace", "made"),
-            ("Server", name),
-            ("Rule", input.tool.as_str()),
-            ("Grant", "for your agent"),
-        ],
-    ))
+    Some(Steps::path(2, name, &input.tool))
 }
 
 fn fields(input: &Input, faults: &Faults, chosen: Option<&CatalogueServer>) -> [Field; 4] {
@@ -151,9 +146,7 @@ async fn show(desk: Desk<Admin>, mut input: Input, faults: Faults) -> Answer {
         more_open: !input.header_name.is_empty()
             || chosen.is_some_and(|server| server.entry.auth_needed != AuthNeeded::None),
         chosen,
-        bridge_url: bridge.as_ref().map(|bridge| bridge.upstream_url.clone()).unwrap_or_default(),
-        bridge: bridge
-            .map(|bridge| Code::wrapped("Run this where the server should live", &bridge.command)),
+        bridge: bridge.map(Bridge::from),
         example: desk.control.settings().example_url.is_some(),
         popular,
         steps: steps(&input, chosen),

@@ -145,7 +145,10 @@ pub(crate) async fn edit(
         observe: input.label.as_ref().filter(|_| admin).map(|_| input.observe.is_some()),
         expires_at: None,
     };
-    let expected = input.revision.parse().ok();
+    let Ok(expected) = input.revision.parse().map(Some) else {
+        let text = "Reload the page: the form is incomplete.";
+        return page(desk, &id, input, Faults::one("/revision", text)).await;
+    };
     match desk.control.edit_grant(&desk.who, grant, expected, patch).await {
         Ok(saved) => {
             let to = desk.path(&format!("/grants/{grant}"));
@@ -170,8 +173,12 @@ pub(crate) async fn rotate(
     Form(input): Form<RotateInput>,
 ) -> Answer {
     let grant: GrantId = id.parse().map_err(|_| absent("grant"))?;
-    let hours: i64 =
-        input.overlap_hours.parse().ok().filter(|hours| (0..=720).contains(hours)).unwrap_or(0);
+    let hours = input.overlap_hours.parse().ok().filter(|hours| (0..=720).contains(hours));
+    let Some(hours) = hours else {
+        let text =
+            "The old token was not replaced: give 0 to 720 hours for which it goes on working.";
+        return page(desk, &id, Input::default(), Faults::one("/overlap_hours", text)).await;
+    };
     match desk.control.rotate_grant(&desk.who, grant, TimeDelta::hours(hours)).await {
         Ok(granted) => {
             let found = find(&desk, &granted.grant.server_id.to_string()).await?;

@@ -11,6 +11,7 @@ use sluice_control::{Admin, GrantForm, Granted, Page, PolicyView, ToolView};
 use sluice_domain::PolicyId;
 use sluice_web::Form;
 
+use super::apply::no_grant_yet;
 use super::server::{ServerHead, find};
 use super::try_it::TryPanel;
 use crate::clients::Clients;
@@ -18,7 +19,7 @@ use crate::desk::{Answer, Desk, WsFrame, refuse, status};
 use crate::faults::Faults;
 use crate::filters;
 use crate::page;
-use crate::ui::{Field, Select, TokenBox};
+use crate::ui::{Field, Select, Steps, TokenBox};
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Input {
@@ -47,6 +48,7 @@ struct NewPage {
     networks: Field,
     observe: bool,
     more_open: bool,
+    steps: Option<Steps>,
 }
 
 #[derive(Debug, Template)]
@@ -93,6 +95,9 @@ async fn show(desk: Desk<Admin>, id: &str, input: Input, faults: Faults) -> Answ
     let head = find(&desk, id).await?.head(&desk, "Grants");
     let policies = policies(&desk, &head).await?;
     let networks_fault = faults.at("/networks");
+    let mut expires = Select::new("expires", "Expires", EXPIRY, &input.expires);
+    expires.error = faults.at("/expires_at");
+    let newcomer = !policies.is_empty() && no_grant_yet(&desk, head.server.id).await?;
     let page = NewPage {
         frame: desk.frame("servers").await?,
         problem: faults.rest(&["/label", "/policy_id", "/expires_at", "/networks"]),
@@ -105,13 +110,14 @@ async fn show(desk: Desk<Admin>, id: &str, input: Input, faults: Faults) -> Answ
             .focus()
             .error(faults.at("/label")),
         policy: policy_select(&policies, input.policy.as_deref(), &faults),
-        expires: Select::new("expires", "Expires", EXPIRY, &input.expires),
+        expires,
         more_open: !input.networks.is_empty() || !input.observe.is_empty() || networks_fault.is_some(),
         networks: Field::area("networks", "Networks", 2)
             .value(input.networks)
             .hint("Addresses or networks that may use it, such as `10.0.0.0/8`, one a line. Empty: any.")
             .error(networks_fault),
         observe: !input.observe.is_empty(),
+        steps: newcomer.then(|| Steps::path(4, &head.server.name, &policies[0].name)),
         head,
     };
     Ok(page::private(status(&faults), &page))
@@ -125,9 +131,14 @@ pub(crate) async fn form(
     show(desk, &id, input, Faults::none()).await
 }
 
-fn expires_at(days: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    let days: i64 = days.parse().ok().filter(|days| (1..=3_650).contains(days))?;
-    now.checked_add_signed(TimeDelta::days(days))
+/// Days from now; nothing typed is never.
+fn expires_at(days: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, Faults> {
+    if days.is_empty() {
+        return Ok(None);
+    }
+    let days = days.parse().ok().filter(|days| (1..=3_650).contains(days));
+    let at = days.and_then(|days| now.checked_add_signed(TimeDelta::days(days)));
+    at.map(Some).ok_or_else(|| Faults::one("/expires_at", "Choose when the grant expires."))
 }
 
 /// Lines, or values parted by commas.
@@ -196,10 +207,14 @@ pub(crate) async fn create(
             Some(policy)
         }
     };
+    let expires_at = match expires_at(&input.expires, desk.now) {
+        Ok(at) => at,
+        Err(faults) => return show(desk, &id, input, faults).await,
+    };
     let form = GrantForm {
         label: input.label.clone(),
         policy,
-        expires_at: expires_at(&input.expires, desk.now),
+        expires_at,
         observe: !input.observe.is_empty(),
         networks: networks(&input.networks),
     };

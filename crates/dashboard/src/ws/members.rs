@@ -76,6 +76,9 @@ async fn show<P: AsViewer>(
         None => Vec::new(),
     };
     let chosen = if input.role.is_empty() { Role::Viewer.as_str() } else { &input.role };
+    let words = ROLES.map(|(role, word)| (role.as_str(), word));
+    let mut role = Select::new("role", "Role", words, chosen);
+    role.error = faults.at("/role");
     let page = MembersPage {
         frame: desk.frame("members").await?,
         now: desk.now,
@@ -88,7 +91,7 @@ async fn show<P: AsViewer>(
             .required()
             .max(254)
             .error(faults.at("/email")),
-        role: Select::new("role", "Role", ROLES.map(|(role, word)| (role.as_str(), word)), chosen),
+        role,
         link,
         me: desk.access().actor.user,
     };

@@ -18,6 +18,7 @@ mod policy_edit;
 mod policy_try;
 mod policy_versions;
 mod server;
+mod server_form;
 mod server_settings;
 mod servers;
 mod settings;

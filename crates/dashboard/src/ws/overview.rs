@@ -86,14 +86,20 @@ fn stats(desk: &Desk<Viewer>, overview: &Overview, today: DateTime<Utc>) -> Vec<
         overview.series.iter().filter(of_today).map(|point| point.calls).sum()
     };
     let rows = |outcome: &str| desk.path(&format!("/logs?from={from}{outcome}"));
-    let stat = |number, words, href| Stat { number, words, href };
+    let stat = |number: i64, words, href| Stat { number, words, href };
+    let of = |number: i64, one, many| if number == 1 { one } else { many };
+    let calls = sum(None);
     vec![
-        stat(sum(None), "calls today", rows("")),
+        stat(calls, of(calls, "call today", "calls today"), rows("")),
         stat(sum(Some(Outcome::Limited)), "limited today", rows("&outcome=limited")),
         stat(sum(Some(Outcome::Denied)), "denied today", rows("&outcome=denied")),
         stat(overview.pending_approvals, "waiting for a person", desk.path("/approvals")),
-        stat(overview.grants, "active grants", desk.path("/grants")),
-        stat(overview.servers, "servers", desk.path("/servers")),
+        stat(
+            overview.grants,
+            of(overview.grants, "active grant", "active grants"),
+            desk.path("/grants"),
+        ),
+        stat(overview.servers, of(overview.servers, "server", "servers"), desk.path("/servers")),
     ]
 }
 
@@ -177,6 +183,7 @@ fn headline(overview: &Overview, attention: usize) -> Html {
     let grants = count(usize::try_from(overview.grants).unwrap_or(0), "active grant", None);
     ticks(&match (overview.grants, attention) {
         (0, _) => "No agent has access: there is no active grant.".to_owned(),
+        (1, 0) => format!("{grants}, under its policy. Nothing needs you."),
         (_, 0) => format!("{grants}, each under its policy. Nothing needs you."),
         (_, 1) => format!("{grants}. One thing needs you."),
         (_, several) => format!("{grants}. {several} things need you."),

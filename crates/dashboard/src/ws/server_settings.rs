@@ -2,16 +2,15 @@
 
 use askama::Template;
 use axum::extract::{Path, Query};
-use secrecy::SecretString;
+use axum::response::IntoResponse;
 use serde::Deserialize;
-use sluice_control::{Admin, AuthForm, ControlError, MASK, ServerPatch, ServerView, SettingsPatch};
-use sluice_domain::{
-    Access, Methods, OnDrift, ServerId, ServerSettings, Transport, UnknownTools, ValidateArguments,
-};
+use sluice_control::{Admin, ControlError, ServerView};
+use sluice_domain::{ServerId, ServerSettings};
 use sluice_web::FormFields;
 
 use super::connect::after_read;
 use super::server::{ServerHead, find};
+use super::server_form::{FIELDS, HEADER_FIELDS, patch};
 use crate::desk::{Answer, Desk, WsFrame, absent, refuse, status};
 use crate::faults::Faults;
 use crate::filters;
@@ -54,7 +53,7 @@ pub(crate) struct Input {
 }
 
 #[expect(clippy::too_many_lines, reason = "a table: one row a setting")]
-fn selects(settings: &ServerSettings, typed: Option<&FormFields>) -> Vec<Select> {
+fn selects(settings: &ServerSettings, typed: Option<&FormFields>, faults: &Faults) -> Vec<Select> {
     let value = |name: &str, stored: &'static str| {
         typed
             .map(|fields| fields.get(name))
@@ -64,7 +63,9 @@ fn selects(settings: &ServerSettings, typed: Option<&FormFields>) -> Vec<Select>
     };
     let select =
         |name: &str, label: &str, options: Vec<(&str, &str)>, stored: &'static str, hint: &str| {
-            Select::new(name, label, options, &value(name, stored)).hint(hint)
+            let mut select = Select::new(name, label, options, &value(name, stored)).hint(hint);
+            select.error = faults.at(&format!("/{name}"));
+            select
         };
     vec![
         select(
@@ -172,6 +173,23 @@ fn header_rows(server: &ServerView, typed: Option<&FormFields>) -> Vec<HeaderRow
         .collect()
 }
 
+/// Faults that stand beside a field of the page.
+const TOLD: [&str; 13] = [
+    "/name",
+    "/upstream_url",
+    "/auth",
+    "/transport",
+    "/unknown_tools",
+    "/on_drift",
+    "/validate_arguments",
+    "/methods",
+    "/resources",
+    "/prompts",
+    "/connect_timeout_s",
+    "/idle_timeout_s",
+    "/total_timeout_s",
+];
+
 async fn page(
     desk: Desk<Admin>,
     id: &str,
@@ -186,12 +204,10 @@ async fn page(
         |name: &str, stored: &str| typed.map_or(stored, |fields| fields.get(name)).to_owned();
     let check =
         |name: &str, stored: bool| typed.map_or(stored, |fields| !fields.get(name).is_empty());
-    let shown =
-        ["/name", "/upstream_url", "/connect_timeout_s", "/idle_timeout_s", "/total_timeout_s"];
-    let headers_error = faults.rest(&shown).filter(|_| faults.general.is_none());
+    let headers_error = faults.at("/auth");
     let page = SettingsPage {
         frame: desk.frame("servers").await?,
-        problem: faults.general.clone(),
+        problem: faults.rest(&TOLD),
         name: Field::text("name", "Name")
             .value(text("name", &server.name))
             .required()
@@ -204,7 +220,7 @@ async fn page(
             .error(faults.at("/upstream_url")),
         headers: header_rows(server, typed),
         headers_error,
-        selects: selects(settings, typed),
+        selects: selects(settings, typed, &faults),
         checks: vec![
             (
                 "hold_poisoned",
@@ -235,50 +251,6 @@ pub(crate) async fn show(
     page(desk, &id, &input.tool, None, Faults::none()).await
 }
 
-/// An unknown word of a select can only be forged; it changes nothing.
-fn word<T: std::str::FromStr>(fields: &FormFields, name: &str) -> Option<T> {
-    fields.get(name).parse().ok()
-}
-
-fn number(fields: &FormFields, name: &str) -> Result<Option<u32>, Faults> {
-    let typed = fields.get(name).trim();
-    let wrong = |_| Faults::one(&format!("/{name}"), "Give a whole number of seconds.");
-    typed.parse().map(Some).map_err(wrong)
-}
-
-fn patch(fields: &FormFields) -> Result<ServerPatch, Faults> {
-    let (names, values) = (fields.all("header_name"), fields.all("header_value"));
-    let pairs: Vec<(String, SecretString)> = names
-        .zip(values)
-        .filter(|(name, value)| !name.trim().is_empty() || !value.is_empty())
-        .filter(|(name, _)| !fields.all("header_remove").any(|gone| gone == *name))
-        .map(|(name, value)| {
-            // An untouched field of a stored header comes back empty.
-            let kept = if value.is_empty() { MASK } else { value };
-            (name.trim().to_owned(), SecretString::from(kept.to_owned()))
-        })
-        .collect();
-    Ok(ServerPatch {
-        name: Some(fields.get("name").to_owned()),
-        upstream_url: Some(fields.get("upstream_url").to_owned()),
-        auth: Some(if pairs.is_empty() { AuthForm::None } else { AuthForm::Headers(pairs) }),
-        settings: SettingsPatch {
-            transport: word::<Transport>(fields, "transport"),
-            unknown_tools: word::<UnknownTools>(fields, "unknown_tools"),
-            on_drift: word::<OnDrift>(fields, "on_drift"),
-            validate_arguments: word::<ValidateArguments>(fields, "validate_arguments"),
-            methods: word::<Methods>(fields, "methods"),
-            resources: word::<Access>(fields, "resources"),
-            prompts: word::<Access>(fields, "prompts"),
-            hold_poisoned: Some(!fields.get("hold_poisoned").is_empty()),
-            log_argument_values: Some(!fields.get("log_argument_values").is_empty()),
-            connect_timeout_s: number(fields, "connect_timeout_s")?,
-            idle_timeout_s: number(fields, "idle_timeout_s")?,
-            total_timeout_s: number(fields, "total_timeout_s")?,
-        },
-    })
-}
-
 /// Saves, then reads the tools again: the address or the key is what most edits are about.
 pub(crate) async fn save(
     desk: Desk<Admin>,
@@ -286,12 +258,12 @@ pub(crate) async fn save(
     fields: FormFields,
 ) -> Answer {
     let server: ServerId = id.parse().map_err(|_| absent("server"))?;
+    fields.only(&FIELDS, &HEADER_FIELDS).map_err(IntoResponse::into_response)?;
     let tool = fields.get("tool").to_owned();
-    let patch = match patch(&fields) {
-        Ok(patch) => patch,
+    let (expected, patch) = match patch(&fields) {
+        Ok(read) => read,
         Err(faults) => return page(desk, &id, &tool, Some(&fields), faults).await,
     };
-    let expected = fields.get("revision").parse().ok();
     if let Err(error) = desk.control.edit_server(&desk.who, server, expected, patch).await {
         return page(desk, &id, &tool, Some(&fields), Faults::of(error)?).await;
     }

@@ -33,7 +33,11 @@ async fn the_choice_survives_signing_up_and_ends_at_the_log() {
         (page.value("server").as_str(), page.value("tool").as_str()),
         ("leghis-smart-e2b", "executePython")
     );
-    page.says("stdio-to-HTTP bridge");
+    page.says("stdio-to-HTTP bridge")
+        .says("npx -y mcp-proxy@6.7.19 --host 127.0.0.1 --port 8808 -- smart-e2b")
+        .says("npm install -g git+https://github.com/Leghis/smart-e2b.git")
+        .says("With E2B_API_KEY set");
+    assert_eq!(page.value("upstream_url"), "http://127.0.0.1:8808/mcp");
 
     let typed = [("upstream_url", world.upstream.url()), ("name", "sandbox".to_owned())];
     let typed: Vec<(&str, &str)> = typed.iter().map(|(k, v)| (*k, v.as_str())).collect();

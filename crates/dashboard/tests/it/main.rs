@@ -3,6 +3,7 @@
 mod account;
 mod browser;
 mod choice;
+mod forms;
 mod grants;
 mod hostile;
 mod logs;

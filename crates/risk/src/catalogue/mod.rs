@@ -1,5 +1,6 @@
 //! The catalogue's starter set: servers that anyone can look up, described in our own words.
 
+mod bridge;
 mod index;
 mod search;
 
@@ -10,6 +11,7 @@ use sluice_domain::ToolDefinition;
 
 use crate::words::words;
 
+pub use bridge::{BridgeCommand, bridge_command};
 pub use index::{Scored, Texts, WordIndex};
 pub use search::{Hit, Index, search};
 
@@ -108,41 +110,6 @@ pub fn popular() -> impl Iterator<Item = &'static ServerEntry> {
 /// The server with this slug.
 pub fn find(slug: &str) -> Option<&'static ServerEntry> {
     starter().iter().find(|entry| entry.slug == slug)
-}
-
-/// The port of the bridge's address; any free one will do.
-const BRIDGE_PORT: u16 = 8808;
-
-/// A command that puts a public stdio-to-HTTP bridge in front of a stdio server, and the address it
-/// then listens on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BridgeCommand {
-    /// What to run once before, if anything.
-    pub install: Option<String>,
-    /// Listens on loopback only. Needs `uv`.
-    pub command: String,
-    /// The same with Node.js alone.
-    pub alternative: String,
-    /// Why the alternative comes second.
-    pub alternative_note: &'static str,
-    pub upstream_url: String,
-    /// Environment variables to set before, without values.
-    pub env: Vec<String>,
-}
-
-/// The bridge for a server that only speaks stdio; `None` for one that has an address.
-pub fn bridge_command(entry: &ServerEntry) -> Option<BridgeCommand> {
-    let inner = entry.stdio_command.as_deref()?;
-    Some(BridgeCommand {
-        install: entry.stdio_install.clone(),
-        command: format!("uvx mcp-proxy --port {BRIDGE_PORT} --pass-environment -- {inner}"),
-        alternative: format!(
-            "npx -y supergateway --stdio \"{inner}\" --outputTransport streamableHttp --stateful --port {BRIDGE_PORT}"
-        ),
-        alternative_note: "It listens on every network interface, not on loopback alone: use it behind a firewall.",
-        upstream_url: format!("http://127.0.0.1:{BRIDGE_PORT}/mcp"),
-        env: entry.stdio_env.clone(),
-    })
 }
 
 #[cfg(test)]

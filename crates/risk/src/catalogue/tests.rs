@@ -58,12 +58,24 @@ fn the_two_tools_the_project_began_with_are_execute_and_high() {
         let tool = entry.tools.iter().find(|it| it.name == tool).expect(tool);
         let rating = classify(tool);
         assert_eq!((rating.category, rating.severity), (Category::Execute, Severity::High));
-        let bridge = bridge_command(entry).expect("a bridge");
-        assert!(
-            bridge.command.starts_with("uvx mcp-proxy ")
-                && bridge.command.ends_with(entry.stdio_command.as_deref().expect("a command"))
-        );
+    }
+}
+
+/// One generator: commands differ in the server's own start command and nothing else.
+#[test]
+fn the_bridge_is_started_by_the_runner_that_the_server_needs() {
+    for entry in starter() {
+        let Some(bridge) = bridge_command(entry) else { continue };
+        let server = entry.stdio_command.as_deref().expect("a command");
+        let head = if server.starts_with("uvx ") {
+            "uvx mcp-proxy@0.13.0 --port 8808 --pass-environment -- "
+        } else {
+            "npx -y mcp-proxy@6.7.19 --host 127.0.0.1 --port 8808 -- "
+        };
+        assert_eq!(bridge.command, format!("{head}{server}"), "{}", entry.slug);
         assert_eq!(bridge.upstream_url, "http://127.0.0.1:8808/mcp");
+        // What a shell would read otherwise has no place in a command that people paste.
+        assert!(!server.contains(['"', '\'', '$', '`', ';', '&', '|', '<', '>']), "{server}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod edges;
+mod example;
 mod replicas;
 mod script;
 mod starts;

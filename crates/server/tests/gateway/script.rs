@@ -91,6 +91,9 @@ async fn runs_into_its_limit(world: &World, agent: &Agent, version: &Value) {
 
     let rows = world.calls("tool=executePython", 11).await;
     assert_eq!(rows.len(), 11);
+    let grants = agent.path.replace("/mcp/", "/servers/") + "/grants";
+    let grants = world.must(Method::GET, &grants, Value::Null, 200).await;
+    assert!(grants["items"][0]["last_used_at"].is_string(), "{grants}");
     assert_eq!(rows[0]["code"], "rate_limited");
     assert_eq!(rows[0]["id"], told["request_id"]);
 }

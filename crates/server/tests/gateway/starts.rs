@@ -1,10 +1,15 @@
 //! What `serve` says when it cannot start, and the exit codes of the commands.
 
 use std::net::TcpListener;
-use std::process::Output;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::process::{Output, Stdio};
 
 use sluice_testkit::Setup;
 use sluice_testkit::db::FreshDatabase;
+use sluice_testkit::redis_server::free_port;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
 
 use crate::world::setup;
 
@@ -20,6 +25,103 @@ fn says(output: &Output, code: i32, words: &[&str]) {
         assert!(said.contains(word), "`{word}` is missing in:\n{said}");
     }
     assert!(!said.contains("panicked"), "{said}");
+}
+
+/// What a newcomer's terminal shows: where to go, where the data is, and how to stop.
+#[tokio::test]
+async fn it_says_where_to_go() {
+    let setup = setup();
+    let mut child = setup
+        .command(["serve"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut said = String::new();
+    while let Some(line) = lines.next_line().await.expect("readable") {
+        said.push_str(&line);
+        if line.contains("Ctrl-C") {
+            break;
+        }
+        said.push('\n');
+    }
+    let port = setup.address().port();
+    for words in [
+        "is ready".to_owned(),
+        format!("Open http://localhost:{port}/ in a browser"),
+        format!("Agents connect to http://localhost:{port}/mcp/<server>"),
+        format!("data in {}", setup.data_dir().display()),
+        "Ctrl-C stops it".to_owned(),
+    ] {
+        assert!(said.contains(&words), "`{words}` is missing in:\n{said}");
+    }
+    child.kill().await.expect("it can be killed");
+}
+
+/// With nothing said, `sluice` is `sluice serve` on port 8080 with SQLite in `./sluice-data`.
+#[tokio::test]
+async fn nothing_has_to_be_set() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let like = setup().command(["serve", "--help"]);
+    let program = like.as_std().get_program().to_owned();
+    let help = Command::new(&program)
+        .args(["serve", "--help"])
+        .env_clear()
+        .output()
+        .await
+        .expect("the binary starts");
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    for default in ["127.0.0.1:8080", "http://localhost:8080", "sluice-data", "default: open"] {
+        assert!(help.contains(default), "`{default}` is missing in:\n{help}");
+    }
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut child = Command::new(&program)
+        .args(["--listen", &address])
+        .env_clear()
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    assert!(lines.next_line().await.expect("readable").is_some_and(|line| line.contains("ready")));
+    for file in ["sluice-data/sluice.db", "sluice-data/master.keys"] {
+        assert!(place.path().join(file).is_file(), "{file}");
+    }
+}
+
+/// Root may write anywhere, so the program runs as somebody else where the tests run as root.
+#[tokio::test]
+async fn a_read_only_data_directory_is_named_with_the_way_out() {
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("ours");
+    };
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).expect("a directory can be made");
+    let setup = setup().with("SLUICE_DATA_DIR", data.display().to_string());
+    let like = setup.command(["serve"]);
+    let program = place.path().join("sluice");
+    std::fs::copy(like.as_std().get_program(), &program).expect("the binary can be copied");
+    mode(place.path(), 0o755);
+    mode(&program, 0o755);
+    mode(&data, 0o555);
+    let mut command = Command::new(&program);
+    command
+        .args(like.as_std().get_args())
+        .envs(like.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir("/");
+    if std::fs::metadata(&data).expect("it is there").uid() == 0 {
+        const NOBODY: u32 = 65_534;
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = command.output().await.expect("the binary starts");
+    let path = data.display().to_string();
+    let words = ["cannot write to the data directory", &path, "what to do", "--data-dir"];
+    says(&output, 2, &words);
+    assert_eq!(std::fs::read_dir(&data).expect("readable").count(), 0, "nothing was left there");
 }
 
 #[tokio::test]
@@ -51,8 +153,7 @@ async fn a_damaged_key_file_is_never_replaced() {
     std::fs::create_dir(setup.data_dir()).expect("a directory can be made");
     let file = setup.data_dir().join("master.keys");
     std::fs::write(&file, "k1:short").expect("a file can be written");
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600))
-        .expect("the owner may");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("the owner may");
     refuses(&setup, 2, &["key file", "damaged", "backup"]).await;
     assert_eq!(std::fs::read_to_string(&file).expect("still there"), "k1:short");
 }

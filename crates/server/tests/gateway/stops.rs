@@ -4,12 +4,22 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use ::http::{Method, StatusCode};
 use serde_json::json;
-use sluice_testkit::{Behaviour, FakeServer, http};
+use sluice_testkit::{Behaviour, FakeServer, Sluice, http};
 
 use crate::world::{World, decision, passed, setup};
 
 #[tokio::test]
 async fn a_restart_loses_no_setting_no_token_no_row_and_no_count() {
+    nothing_is_lost(Sluice::terminate).await;
+}
+
+#[tokio::test]
+async fn ctrl_c_loses_nothing_either() {
+    nothing_is_lost(Sluice::interrupt).await;
+}
+
+/// Stops Sluice by a signal and starts it again on the same data directory.
+async fn nothing_is_lost(signal: fn(&Sluice)) {
     let upstream = FakeServer::start().await;
     let mut world = World::start(setup()).await;
     let limit = json!({"counter": "c", "window": "day", "max": 2});
@@ -27,7 +37,9 @@ async fn a_restart_loses_no_setting_no_token_no_row_and_no_count() {
     assert_eq!((mode("."), mode("master.keys")), (0o700, 0o600));
 
     let setup = world.sluice.setup().clone();
-    world.sluice.stop().await;
+    signal(&world.sluice);
+    let (status, said) = world.sluice.ended().await;
+    assert!(status.success(), "a clean stop ends with 0, not {status}\n{said}");
     world.sluice = setup.serve().await;
     let refused = agent.call(&world.sluice, "echo", json!({"a": 1})).await;
     assert_eq!(decision(&refused)["code"], "rate_limited", "{refused}");
