@@ -85,6 +85,11 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         refuse(pointer, &error.into_inner())
     })?;
     reader.end().map_err(|error| refuse(String::new(), &error))?;
+    // `serde` also reads a struct from a list of its fields' values, which no client means.
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        let fault = Fault::new("", "invalid", "the body is an object, `{…}`, with named fields");
+        return Err(Problem::invalid(fault));
+    }
     Ok(value)
 }
 
@@ -164,6 +169,7 @@ mod tests {
             ("[]", 422, "missing_field", ""),
             ("{", 400, "invalid_json", ""),
             (r#"{"name":"a"} {}"#, 400, "invalid_json", ""),
+            (r#" ["a",[],null]"#, 422, "invalid", ""),
         ];
         for (body, status, code, place) in table {
             let problem = parse::<Outer>(body.as_bytes()).expect_err(body);
