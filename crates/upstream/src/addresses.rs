@@ -37,9 +37,10 @@ pub(crate) fn check(address: IpAddr, allow_private: bool) -> Result<(), Refusal>
 fn refusal_v4(address: Ipv4Addr) -> Option<Refusal> {
     use Refusal::{Inside, Never};
     Some(match address.octets() {
-        [169, 254, 169, 254 | 253] | [168, 63, 129, 16] | [100, 100, 100, 200] => {
-            Never("a cloud's metadata address")
-        }
+        [169, 254, 169, 254 | 253]
+        | [169, 254, 170, 2 | 23]
+        | [168, 63, 129, 16]
+        | [100, 100, 100, 200] => Never("a cloud's metadata address"),
         [0, ..] => Never("an address of \"this network\""),
         [127, ..] => Inside("a loopback address"),
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Inside("a private address"),
@@ -60,7 +61,9 @@ fn refusal_v6(address: Ipv6Addr) -> Option<Refusal> {
     let segments = address.segments();
     Some(match segments {
         _ if address == Ipv6Addr::LOCALHOST => Inside("a loopback address"),
-        [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => Never("a cloud's metadata address"),
+        [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254 | 0x0023]
+        | [0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254]
+        | [0xfe80, 0, 0, 0, 0, 0, 0xa9fe, 0xa9fe] => Never("a cloud's metadata address"),
         [0xfc00..=0xfdff, ..] => Inside("a private address"),
         [0xfe80..=0xfebf, ..] => Inside("a link-local address"),
         [0xff00..=0xffff, ..] => Never("a multicast address"),
@@ -109,7 +112,8 @@ mod tests {
         let inside = "127.0.0.1 127.255.255.255 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 \
             100.64.0.1 169.254.1.1 192.0.0.8 198.18.0.1 ::1 fc00::1 fd12:3456::1 fe80::1 \
             febf::1";
-        let never = "0.0.0.0 0.1.2.3 169.254.169.254 100.100.100.200 168.63.129.16 192.0.2.1 \
+        let never = "0.0.0.0 0.1.2.3 169.254.169.254 169.254.170.2 169.254.170.23 \
+            fd00:ec2::23 fd20:ce::254 fe80::a9fe:a9fe 100.100.100.200 168.63.129.16 192.0.2.1 \
             198.51.100.7 203.0.113.9 192.88.99.1 224.0.0.1 239.255.255.255 240.0.0.1 \
             255.255.255.255 :: ::ffff:127.0.0.1 ::ffff:8.8.8.8 ::127.0.0.1 ::ffff:0:10.0.0.1 \
             64:ff9b::7f00:1 64:ff9b:1::1 2002:7f00:1:: 2001::1 2001:db8::1 2001:10::1 \

@@ -235,3 +235,119 @@ async fn notifications_get_202_or_say_that_they_did_not_get_through() {
     assert_eq!(gateway.grant(&stage.url(), ALLOW_ALL).post(&gateway, &[], &odd).await.status, 400);
     assert_eq!(stage.count(), 1);
 }
+
+#[tokio::test]
+async fn what_was_never_sent_is_told_apart_and_gives_its_charge_back() {
+    // A TLS server whose certificate nobody vouches for, one that never shakes hands, and nobody.
+    let certified =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a key");
+    let config = tls::config(&certified);
+    let tls = tls::serve(Some(config)).await;
+    let silent = tls::serve(None).await;
+    let mut gateway = Gateway::start().await;
+    for (url, code, reason) in [
+        (format!("https://localhost:{tls}/mcp"), "upstream_tls", "certificate"),
+        (format!("https://localhost:{silent}/mcp"), "upstream_connect_timeout", ""),
+        ("http://127.0.0.1:9/mcp".to_owned(), "upstream_unreachable", ""),
+        ("http://sluice.invalid/mcp".to_owned(), "upstream_unreachable", "name cannot be resolved"),
+        ("http://169.254.169.254/mcp".to_owned(), "upstream_unreachable", "metadata"),
+    ] {
+        let once = r#"{"version":"1","default":"allow","all_tools":{"limits":[{"counter":"c","window":"hour","max":1}]}}"#;
+        let grant = gateway.grant_with(&url, once, |record| {
+            record.server.settings.connect_timeout_s = 1;
+        });
+        for _ in 0..2 {
+            let answer = grant.call(&gateway, "7", "echo", "{}").await;
+            let data = answer.json()["error"]["data"].clone();
+            assert_eq!(
+                (&data["code"], &data["may_have_run"]),
+                (&json!(code), &json!(false)),
+                "{url}"
+            );
+            let record = gateway.record().await;
+            assert_eq!(record.code.as_str(), code, "{url}");
+            assert!(record.message.contains(reason), "{url}: {}", record.message);
+            assert!(!answer.text().contains("127.0.0.1") && !answer.text().contains("metadata"));
+        }
+    }
+}
+
+/// TLS servers for the test above.
+mod tls {
+    use std::sync::Arc;
+
+    use rustls::ServerConfig;
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    pub(super) fn config(own: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Arc<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![own.cert.der().clone()], key)
+            .expect("fits");
+        Arc::new(config)
+    }
+
+    /// Without a configuration it accepts, and says nothing.
+    pub(super) async fn serve(config: Option<Arc<ServerConfig>>) -> u16 {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let config = config.clone();
+                tokio::spawn(async move {
+                    match config {
+                        Some(config) => drop(TlsAcceptor::from(config).accept(stream).await),
+                        None => drop(stream.read_to_end(&mut Vec::new()).await),
+                    }
+                });
+            }
+        });
+        port
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_breaks_after_the_request_costs_no_second_run() {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("bound"));
+    let runs = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&runs);
+    tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let count = std::sync::Arc::clone(&count);
+            tokio::spawn(async move {
+                let mut chunk = vec![0; 16 * 1024];
+                // The first call on a connection is answered; the second is read, and the connection ends.
+                for call in 0.. {
+                    let Ok(read @ 1..) = stream.read(&mut chunk).await else { return };
+                    assert!(chunk[..read].ends_with(b"}"), "a whole request");
+                    count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if call > 0 {
+                        return;
+                    }
+                    let body = crate::stage::text_result("1", "done");
+                    let head = format!(
+                        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    stream.write_all(format!("{head}{body}").as_bytes()).await.ok();
+                }
+            });
+        }
+    });
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant(&url, ALLOW_ALL);
+    assert!(grant.call(&gateway, "1", "echo", "{}").await.text().contains("done"));
+    let lost = grant.call(&gateway, "1", "echo", "{}").await.json();
+    assert_eq!(lost["error"]["data"]["code"], "upstream_cut", "{lost}");
+    assert_eq!(lost["error"]["data"]["may_have_run"], json!(true));
+    assert_eq!(runs.load(std::sync::atomic::Ordering::Relaxed), 2, "each call ran once");
+}

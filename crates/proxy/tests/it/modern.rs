@@ -157,3 +157,78 @@ async fn an_open_stream_is_told_when_the_policy_changes_the_list() {
     );
     assert!(timeout(Duration::from_millis(100), untold.piece()).await.is_err());
 }
+
+#[tokio::test]
+async fn a_task_of_unknown_owner_is_nobodys_outside_a_session() {
+    let stage = Stage::start(play).await;
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let foreign = modern(&gateway, &grant, method, Some("t-9"), r#""taskId":"t-9","#).await;
+        assert_eq!(foreign.status, 404);
+        assert!(foreign.text().contains("Task not found"), "{}", foreign.text());
+    }
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"taskId":"t-9"}}}}"#
+        );
+        assert!(grant.post(&gateway, &[], &body).await.text().contains("Task not found"));
+    }
+    assert_eq!(stage.count(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_of_a_client_has_no_place_in_the_stateless_era() {
+    let stage = Stage::start(play).await;
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{}},"params":{{{META}}}}}"#),
+    ] {
+        let headers = [("mcp-protocol-version", "2026-07-28")];
+        assert_eq!(grant.post(&gateway, &headers, &body).await.status, 400, "{body}");
+    }
+    assert_eq!(stage.count(), 0);
+}
+
+#[tokio::test]
+async fn a_header_that_repeats_an_argument_must_say_the_same() {
+    let stage = Stage::start(play).await;
+    let gateway = Gateway::start().await;
+    let grant = gateway.grant_with(&stage.url(), ALLOW_ALL, |record| {
+        record.tools[0].input_schema = Some(
+            r#"{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}"#.to_owned(),
+        );
+    });
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"region":"eu"}},{META}}}}}"#
+    );
+    let base = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+    ];
+    let send = async |more: &[(&str, &str)]| {
+        let headers: Vec<_> = base.iter().chain(more).copied().collect();
+        grant.post(&gateway, &headers, &body).await
+    };
+    for fine in [&[][..], &[("mcp-param-region", "eu")], &[("mcp-param-other", "x")]] {
+        assert_eq!(send(fine).await.status, 200, "{fine:?}");
+    }
+    let before = stage.count();
+    for wrong in [
+        &[("mcp-param-region", "us")][..],
+        &[("mcp-param-region", "eu"), ("mcp-param-region", "us")],
+        &[("mcp-param-other", "x"), ("mcp-param-other", "x")],
+    ] {
+        let answer = send(wrong).await;
+        assert_eq!(answer.status, 400, "{wrong:?}");
+        assert!(answer.text().contains("-32020"), "{}", answer.text());
+    }
+    assert_eq!(stage.count(), before);
+    // In the older era the header means nothing, and does not go on.
+    let old = crate::gateway::call("1", "echo", r#"{"region":"eu"}"#);
+    assert_eq!(grant.post(&gateway, &[("mcp-param-region", "us")], &old).await.status, 200);
+    assert_eq!(stage.log().last().expect("one").header("mcp-param-region"), None);
+}

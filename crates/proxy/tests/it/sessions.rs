@@ -229,3 +229,92 @@ async fn an_initialize_that_fails_binds_nothing() {
     assert_eq!((answer.status.as_u16(), answer.header("mcp-session-id")), (400, ""));
     assert_eq!(gateway.state.sizes().sessions, 0);
 }
+
+#[tokio::test]
+async fn a_session_that_the_server_forgot_is_404_however_the_server_says_it() {
+    for (status, body, gone) in [
+        (
+            "404 Not Found",
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Session not found"}}"#,
+            true,
+        ),
+        (
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
+            true,
+        ),
+        (
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#,
+            true,
+        ),
+        (
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid session"}}"#,
+            false,
+        ),
+        (
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Unsupported protocol version"}}"#,
+            false,
+        ),
+    ] {
+        let stage = Stage::start(move |received: Received, mut wire: Wire| async move {
+            if received.rpc() == "initialize" {
+                return stateful(received, wire).await;
+            }
+            wire.answer(status, &[("content-type", "application/json")], body).await;
+        })
+        .await;
+        let gateway = Gateway::start().await;
+        let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+        let id = grant.initialize(&gateway).await;
+        let session = [("mcp-session-id", id.as_str())];
+        let first = grant.post(&gateway, &session, &call("1", "echo", "{}")).await;
+        assert_eq!((first.status == 404, first.text().as_str()), (gone, body));
+        let before = stage.count();
+        let second = grant.post(&gateway, &session, &call("1", "echo", "{}")).await;
+        assert_eq!(second.status == 404, gone, "{body}");
+        // A forgotten session is not asked for again; nothing is repeated.
+        assert_eq!(stage.count() - before, usize::from(!gone));
+        let bare = grant.post(&gateway, &[], &call("1", "echo", "{}")).await;
+        assert!(status.starts_with(bare.status.as_str()), "without a session nothing is changed");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_tools_is_cut_whichever_request_it_answers() {
+    let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"echo"},{"name":"purge"}]}}"#;
+    for in_stream in [false, true] {
+        let stage = Stage::start(move |_, mut wire: Wire| async move {
+            if in_stream {
+                wire.events().await;
+                wire.raw(format!("data: {list}\n\n")).await;
+            } else {
+                wire.json(list).await;
+            }
+        })
+        .await;
+        let gateway = Gateway::start().await;
+        let policy = r#"{"version":"1","default":"allow","hide":["purge"]}"#;
+        let grant = gateway.grant(&stage.url(), policy);
+        for body in [PING.to_owned(), call("1", "echo", "{}")] {
+            let answer = grant.post(&gateway, &[], &body).await;
+            assert!(
+                answer.text().contains("echo") && !answer.text().contains("purge"),
+                "{}",
+                answer.text()
+            );
+        }
+    }
+    // A result of a call may have a member of that name.
+    let stage = Stage::start(|_, mut wire: Wire| async move {
+        wire.json(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"tools":[{"name":"purge"}]}}"#)
+            .await;
+    })
+    .await;
+    let gateway = Gateway::start().await;
+    let grant =
+        gateway.grant(&stage.url(), r#"{"version":"1","default":"allow","hide":["purge"]}"#);
+    assert!(grant.call(&gateway, "1", "echo", "{}").await.text().contains("purge"));
+}

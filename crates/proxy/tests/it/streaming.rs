@@ -206,3 +206,27 @@ async fn answers_that_are_no_stream_pass_on_get() {
         (405, "POST", "no")
     );
 }
+
+#[tokio::test]
+async fn a_call_in_flight_ends_with_its_grant() {
+    let (stage, mut told) = watched().await;
+    let mut gateway = Gateway::start().await;
+    let mut grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    let body = call("1", "echo", "{}");
+    let calling = grant.clone();
+    let answer = {
+        let waiting = calling.post(&gateway, &[], &body);
+        tokio::pin!(waiting);
+        tokio::select! {
+            _ = &mut waiting => unreachable!("it is not answered"),
+            () = stage.arrived(1) => {}
+        }
+        gateway.change(&mut grant, |record| record.grant.revoked = true);
+        timeout(SOON, waiting).await.expect("within a second")
+    };
+    assert_eq!(answer.status, 401);
+    assert!(timeout(SOON, told.recv()).await.expect("the server is let go").is_some());
+    let record = gateway.record().await;
+    assert_eq!((record.outcome.as_str(), record.code.as_str()), ("failed", "cancelled"));
+    assert!(record.message.contains("revoked"), "{}", record.message);
+}
