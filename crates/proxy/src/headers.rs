@@ -110,6 +110,11 @@ pub(crate) fn down(headers: &HeaderMap) -> HeaderMap {
     out
 }
 
+/// The same value in bytes of its own: a received one keeps the connection's whole read buffer alive.
+pub(crate) fn copied(value: &HeaderValue) -> Option<HeaderValue> {
+    HeaderValue::from_bytes(value.as_bytes()).ok()
+}
+
 /// Whether a body with these headers is in the identity coding.
 pub(crate) fn is_identity(headers: &HeaderMap) -> bool {
     headers.get_all(header::CONTENT_ENCODING).into_iter().all(|value| {
@@ -234,6 +239,16 @@ mod tests {
         let sent = up(&client, Era::Legacy, None);
         assert!(!sent.contains_key("user-agent") && !sent.contains_key("connection"));
         assert!(sent.contains_key("accept"));
+    }
+
+    #[test]
+    fn a_copied_value_keeps_nothing_of_the_buffer_it_came_in() {
+        let buffer = bytes::Bytes::from(vec![b'a'; 8_192]);
+        let received = HeaderValue::from_maybe_shared(buffer.slice(100..116)).expect("a value");
+        drop(buffer);
+        let copy = copied(&received).expect("the same value");
+        assert_eq!(copy, received);
+        assert_ne!(copy.as_bytes().as_ptr(), received.as_bytes().as_ptr());
     }
 
     #[test]

@@ -72,7 +72,8 @@ struct Pump {
 /// The client's side of an upstream's event stream.
 pub(crate) fn body(plan: Plan, upstream: UpstreamBody) -> Body {
     let limit = plan.inner.options.max_message_bytes;
-    let pump = Pump {
+    // Boxed: what waits for the next piece then holds it once, not twice.
+    let pump = Box::new(Pump {
         share: plan.inner.budget.share(),
         plan,
         body: upstream,
@@ -83,7 +84,7 @@ pub(crate) fn body(plan: Plan, upstream: UpstreamBody) -> Body {
         torn: false,
         over: false,
         broken: false,
-    };
+    });
     Body::from_stream(stream::unfold(pump, |mut pump| async move {
         let next = pump.next().await?;
         Some((next, pump))

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::cache::Entry;
+use crate::headers;
 
 /// Sessions kept in process; more are read from the bindings again when used.
 const LOCAL: u64 = 100_000;
@@ -294,7 +295,8 @@ impl Sessions {
         };
         let value = serde_json::to_vec(&bound).ok()?;
         self.put(grant, &id, &value, entry).await?;
-        let session = self.make(id, grant, upstream.clone(), bound.client, bound.version, entry);
+        let upstream = headers::copied(upstream)?;
+        let session = self.make(id, grant, upstream, bound.client, bound.version, entry);
         self.local.insert(session.id.clone(), Arc::clone(&session));
         Some(session)
     }
