@@ -48,6 +48,12 @@ pub(crate) fn ticks(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {
     Ok(ui::text::ticks(text.as_ref()))
 }
 
+/// A library's phrase as a sentence, its names as code.
+#[askama::filter_fn]
+pub(crate) fn sentence(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {
+    Ok(ui::text::ticks(&crate::faults::sentence(text.as_ref())))
+}
+
 /// A number with thousands parted.
 #[askama::filter_fn]
 pub(crate) fn num(value: impl Plain<i64>, _: &dyn Values) -> Result<String> {

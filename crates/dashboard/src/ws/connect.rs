@@ -17,7 +17,7 @@ use crate::flash;
 use crate::next::{encode, segment};
 use crate::page;
 use crate::ui::text::count;
-use crate::ui::{Bridge, Field, Steps, Tone};
+use crate::ui::{Bridge, Field, Steps};
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Input {
@@ -217,6 +217,5 @@ pub(crate) fn after_read(
     if tools.iter().any(|name| name == wanted) {
         return flash::done(&format!("{path}/tools/{}/apply", segment(wanted)), said);
     }
-    let said = format!("{said} It has no tool named `{wanted}`; these are the ones it offers.");
-    flash::redirect(&format!("{path}?wanted={}", encode(wanted)), Tone::Warn, &said)
+    flash::done(&format!("{path}?wanted={}", encode(wanted)), said)
 }

@@ -58,6 +58,7 @@ async fn a_server_that_is_down_is_kept_with_the_failure_in_words() {
     let page = browser.get(&to).await;
     assert_eq!(page.value("upstream_url"), url);
     assert!(page.body.contains("flash-bad"), "the failure is told");
+    page.says("The upstream does not accept connections. Check that the server is running");
     // Mended on the same page, the choice goes on.
     let path = to.split('?').next().expect("a path").to_owned();
     let mended = browser.submit_to(&to, &path, &[("upstream_url", &world.upstream.url())]).await;
