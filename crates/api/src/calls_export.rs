@@ -144,7 +144,7 @@ fn csv_row(call: &CallBody, text: &mut String) {
 }
 
 /// A cell. Text that a spreadsheet would run as a formula is made plain: agents choose it.
-fn quoted(cell: &str) -> String {
+pub fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
     if cell.contains([',', '"', '\n', '\r']) {

@@ -30,6 +30,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
 
 /// Files of configuration by their paths: `workspace.yaml` and the policies that it names.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationFiles)]
 pub struct FilesBody {
     #[schema(example = json!({"workspace.yaml": "sluice: 1\nworkspace:\n  name: Acme\n"}))]
     pub files: BTreeMap<String, String>,
@@ -38,6 +39,7 @@ pub struct FilesBody {
 /// What to apply, and how.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ConfigurationRequest)]
 pub struct ApplyRequest {
     /// `workspace.yaml` and the policies that it names, by path.
     #[schema(example = json!({"workspace.yaml": "sluice: 1\nworkspace:\n  name: Acme\n"}))]
@@ -63,6 +65,7 @@ pub struct ApplyRequest {
 
 /// A field that differs; secrets are masked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationField)]
 pub struct FieldBody {
     pub field: String,
     pub before: Option<serde_json::Value>,
@@ -71,6 +74,7 @@ pub struct FieldBody {
 
 /// What is done to one object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationChange)]
 pub struct ChangeBody {
     /// `create`, `update`, `delete`, `unchanged`, or `orphan`: applied earlier, in no file now.
     pub action: String,
@@ -90,6 +94,7 @@ pub struct ChangeBody {
 
 /// How many objects there are of each action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationSummary)]
 pub struct SummaryBody {
     pub create: usize,
     pub update: usize,
@@ -100,6 +105,7 @@ pub struct SummaryBody {
 
 /// Why a plan is not applied as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationRefusal)]
 pub struct RefusalBody {
     /// `drift` or `tokens_wanted`.
     pub code: String,
@@ -108,6 +114,7 @@ pub struct RefusalBody {
 
 /// What applying would do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationPlan)]
 pub struct PlanBody {
     /// Object by object, in the order in which they are made.
     pub changes: Vec<ChangeBody>,
@@ -119,6 +126,7 @@ pub struct PlanBody {
 
 /// The token of a grant that was made, shown this once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationToken)]
 pub struct TokenBody {
     pub server: String,
     #[schema(format = Uuid)]
@@ -133,6 +141,7 @@ pub struct TokenBody {
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConfigurationApplied)]
 pub struct AppliedBody {
     pub plan: PlanBody,
     pub tokens: Vec<TokenBody>,

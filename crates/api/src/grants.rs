@@ -177,8 +177,10 @@ async fn create(
     };
     let granted = control.create_grant(&admin, server, form).await?;
     let tag = etag(granted.grant.revision);
+    let place = format!("/api/v1/workspaces/{}/grants/{}", admin.slug, granted.grant.id);
     let body = Json(GrantedBody::from(granted));
-    Ok((StatusCode::CREATED, [(header::ETAG, tag), (header::CACHE_CONTROL, no_store())], body))
+    let headers = [(header::ETAG, tag), (header::CACHE_CONTROL, no_store())];
+    Ok((StatusCode::CREATED, headers, [(header::LOCATION, place)], body))
 }
 
 fn no_store() -> http::HeaderValue {
@@ -214,11 +216,11 @@ async fn edit(
     body: Result<JsonBody<EditGrant>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
     // What is not there is 404, whatever else is wrong with the request.
-    control.grant(&manager, id).await?;
+    let current = control.grant(&manager, id).await?.revision;
     let (expected, JsonBody(edit)) = (expected?, body?);
     let EditGrant { label, policy_id, expires_at, observe, networks } = edit;
     let patch = GrantPatch { label, policy: policy_id, expires_at, observe, networks };
-    match control.edit_grant(&manager, id, expected.version(), patch).await {
+    match control.edit_grant(&manager, id, expected.version(current), patch).await {
         Ok(grant) => Ok(tagged(grant)),
         Err(error) => {
             let stale = matches!(error, sluice_control::ControlError::Stale { .. });

@@ -6,7 +6,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use sluice_control::{Fault, Proof, Repeat};
+use sluice_control::{Fault, Headers, Proof, Repeat};
 use sluice_web::{Bearer, Problem};
 
 use crate::ApiState;
@@ -59,10 +59,10 @@ async fn once(
         Proof::Login(_) | Proof::Operator => "",
     };
     let what = [target.as_bytes(), role.as_bytes(), &body];
-    if let Repeat::Answered { status, body } =
+    if let Repeat::Answered { status, headers, body } =
         control.idempotency_begin(&actor, None, key, &what).await?
     {
-        return Ok(again(status, body));
+        return Ok(again(status, &headers, body));
     }
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     if !response.status().is_success() {
@@ -71,7 +71,8 @@ async fn once(
     }
     let (parts, body) = response.into_parts();
     let body = whole(body, MAX_ANSWER_BYTES).await?;
-    let answer = Some((parts.status.as_u16(), &body[..]));
+    let headers = kept(&parts.headers);
+    let answer = Some((parts.status.as_u16(), &headers, &body[..]));
     control.idempotency_end(&actor, None, key, answer).await?;
     Ok(Response::from_parts(parts, Body::from(body)))
 }
@@ -83,10 +84,27 @@ async fn whole(body: Body, most: usize) -> Result<Bytes, Problem> {
     })
 }
 
-fn again(status: u16, body: Vec<u8>) -> Response {
+/// The headers that say something of what was made.
+const KEPT: [HeaderName; 3] = [header::LOCATION, header::ETAG, header::CACHE_CONTROL];
+
+fn kept(headers: &HeaderMap) -> Headers {
+    let text = |name: &HeaderName| {
+        let value = headers.get(name)?.to_str().ok()?;
+        Some((name.to_string(), value.to_owned()))
+    };
+    KEPT.iter().filter_map(text).collect()
+}
+
+fn again(status: u16, kept: &Headers, body: Vec<u8>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();
+    for name in &KEPT {
+        let value = kept.iter().find(|(known, _)| known == name.as_str());
+        if let Some(Ok(value)) = value.map(|(_, value)| HeaderValue::from_str(value)) {
+            headers.insert(name, value);
+        }
+    }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
     response

@@ -4,6 +4,7 @@
 
 #![expect(unused_qualifications, reason = "what `utoipa::path` expands to names its types in full")]
 
+mod allowance;
 mod api_tokens;
 mod approvals;
 mod calls;
@@ -22,5 +23,6 @@ mod servers;
 mod state;
 mod tools;
 
+pub use calls_export::quoted as csv_cell;
 pub use openapi::document;
 pub use state::{ApiState, router};

@@ -21,7 +21,9 @@ pub(crate) fn head() -> OpenApi {
             "Everything that the dashboard can do. Errors are RFC 9457 problems with a stable \
              `code`. Lists are pages: `?limit=&cursor=`. What two people may edit has an `ETag`, \
              and an edit must send it back as `If-Match`. A POST with an `Idempotency-Key` acts \
-             once, however often it is sent within a day.",
+             once, however often it is sent within a day. Every answer to a token tells how many \
+             requests it may still send (`RateLimit-Policy`, `RateLimit`); one too many is answered \
+             429 with `Retry-After`.",
         ))
         .build();
     let mut document = OpenApiBuilder::new()
@@ -105,6 +107,17 @@ pub(crate) enum Refusals {
     /// It does not exist, or not for this caller.
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(#[to_schema] ProblemBody),
+    /// The token has sent too many requests; `Retry-After` says when to go on.
+    #[response(
+        status = 429,
+        content_type = "application/problem+json",
+        headers(
+            ("Retry-After" = u64, description = "Seconds until the next request fits"),
+            ("RateLimit-Policy" = String, description = "Quota and window: `\"token\";q=3000;w=60`"),
+            ("RateLimit" = String, description = "What is left, and when it is whole again: `\"token\";r=0;t=60`"),
+        ),
+    )]
+    TooMany(#[to_schema] ProblemBody),
     /// Any other problem; `code` says which.
     #[response(status = "default", content_type = "application/problem+json")]
     Other(#[to_schema] ProblemBody),

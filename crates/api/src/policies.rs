@@ -209,7 +209,8 @@ async fn create(
     let document = new.document.get().to_owned();
     let form = PolicyForm { name: Some(new.name), document, note: new.note };
     let saved = control.create_policy(&manager, server, form).await?;
-    Ok((StatusCode::CREATED, tagged(saved)?))
+    let place = format!("/api/v1/workspaces/{}/policies/{}", manager.slug, saved.policy.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], tagged(saved)?))
 }
 
 /// One policy with its newest document.
@@ -242,11 +243,11 @@ async fn save(
     body: Result<JsonBody<SavePolicy>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
     // What is not there is 404, whatever else is wrong with the request.
-    control.policy(&manager, id).await?;
+    let current = control.policy(&manager, id).await?.version;
     let (expected, JsonBody(save)) = (expected?, body?);
     let document = save.document.get().to_owned();
     let form = PolicyForm { name: save.name, document, note: save.note };
-    match control.save_policy(&manager, id, expected.version(), form).await {
+    match control.save_policy(&manager, id, expected.version(current), form).await {
         Ok(saved) => tagged(saved),
         Err(error) => Err(with_current(&control, &manager, id, error).await),
     }
@@ -264,6 +265,8 @@ async fn remove(
     PathId(id): PathId<PolicyId>,
     MaybeIfMatch(expected): MaybeIfMatch,
 ) -> Result<StatusCode, Problem> {
+    let current = control.policy(&manager, id).await?.version;
+    let expected = expected.and_then(|tags| tags.version(current));
     match control.delete_policy(&manager, id, expected).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(error) => Err(with_current(&control, &manager, id, error).await),
@@ -306,6 +309,8 @@ async fn roll_back(
     MaybeIfMatch(expected): MaybeIfMatch,
     JsonBody(to): JsonBody<RollBack>,
 ) -> Result<impl IntoResponse, Problem> {
+    let current = control.policy(&manager, id).await?.version;
+    let expected = expected.and_then(|tags| tags.version(current));
     match control.roll_back(&manager, id, expected, to.version).await {
         Ok(saved) => tagged(saved),
         Err(error) => Err(with_current(&control, &manager, id, error).await),

@@ -300,12 +300,12 @@ async fn edit(
     body: Result<JsonBody<EditServer>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
     // What is not there is 404, whatever else is wrong with the request.
-    control.server(&admin, id).await?;
+    let current = control.server(&admin, id).await?.revision;
     let (expected, JsonBody(patch)) = (expected?, body?);
     let settings = patch.settings();
     let EditServer { name, upstream_url, auth, .. } = patch;
     let patch = ServerPatch { name, upstream_url, auth: auth.map(Into::into), settings };
-    match control.edit_server(&admin, id, expected.version(), patch).await {
+    match control.edit_server(&admin, id, expected.version(current), patch).await {
         Ok(server) => Ok(tagged(server)),
         Err(error) => Err(with_current(&control, &admin, id, error).await),
     }
@@ -341,7 +341,8 @@ async fn remove(
     PathId(id): PathId<ServerId>,
     MaybeIfMatch(expected): MaybeIfMatch,
 ) -> Result<StatusCode, Problem> {
-    match control.delete_server(&admin, id, expected).await {
+    let current = control.server(&admin, id).await?.revision;
+    match control.delete_server(&admin, id, expected.and_then(|tags| tags.version(current))).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(error) => Err(with_current(&control, &admin, id, error).await),
     }

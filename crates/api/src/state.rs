@@ -8,8 +8,8 @@ use sluice_web::{WebState, method_not_allowed, not_found};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    api_tokens, approvals, calls, calls_export, configuration, events, grants, idempotency, me,
-    members, openapi, policies, policy_checks, servers, tools,
+    allowance, api_tokens, approvals, calls, calls_export, configuration, events, grants,
+    idempotency, me, members, openapi, policies, policy_checks, servers, tools,
 };
 
 /// What handlers need. Cheap to clone.
@@ -56,6 +56,7 @@ pub fn router(state: ApiState) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
         .layer(from_fn_with_state(state.clone(), idempotency::replay))
+        .layer(from_fn_with_state(state.clone(), allowance::count))
         .with_state(state);
     Router::new()
         .nest("/api/v1", api)

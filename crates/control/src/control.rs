@@ -35,6 +35,8 @@ pub struct Bounds {
     pub policies: i64,
     pub grants: i64,
     pub api_tokens: i64,
+    /// REST requests of one token.
+    pub requests_per_minute: u32,
 }
 
 impl Default for Bounds {
@@ -47,6 +49,7 @@ impl Default for Bounds {
             policies: 500,
             grants: 1_000,
             api_tokens: 100,
+            requests_per_minute: 3_000,
         }
     }
 }
@@ -84,6 +87,9 @@ pub(crate) struct Inner {
     pub(crate) vault: Arc<Vault>,
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) counters: Counters,
+    /// Counts REST requests. In process they have counters of their own, so that they take no room
+    /// from the limits of calls.
+    pub(crate) requests: Counters,
     pub(crate) settings: ControlSettings,
     pub(crate) clock: Clock,
     pub(crate) passwords: Passwords,
@@ -104,11 +110,16 @@ impl Control {
     /// Puts the parts together. Takes the time of one password hash.
     pub fn new(parts: ControlParts, clock: Clock) -> Self {
         let ControlParts { db, vault, upstream, counters, settings } = parts;
+        let requests = match &counters {
+            Counters::Memory(_) => Counters::in_memory(Arc::clone(&clock)),
+            Counters::Redis(_) => counters.clone(),
+        };
         let inner = Inner {
             db,
             vault,
             upstream,
             counters,
+            requests,
             settings,
             throttle: Throttle::new(Arc::clone(&clock)),
             clock,

@@ -16,13 +16,16 @@ pub const REMEMBERED: TimeDelta = TimeDelta::hours(24);
 const ABANDONED_AFTER: TimeDelta = TimeDelta::minutes(2);
 const MAX_KEY_BYTES: usize = 255;
 
+/// Headers of an answer that a repeat gives again.
+pub type Headers = Vec<(String, String)>;
+
 /// What to do with a request that has a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// It is new: do it, then tell [`Control::idempotency_end`].
     First,
     /// It was done: this was the answer.
-    Answered { status: u16, body: Vec<u8> },
+    Answered { status: u16, headers: Headers, body: Vec<u8> },
 }
 
 impl Control {
@@ -47,10 +50,13 @@ impl Control {
         tx.commit().await?;
         match begun {
             Begun::New => Ok(Repeat::First),
-            Begun::Answered { status, body } => {
+            Begun::Answered { status, headers, body } => {
                 let body = self.inner.vault.open(place(actor, workspace), &body);
                 let body = body.map_err(ControlError::internal)?.to_vec();
-                Ok(Repeat::Answered { status: u16::try_from(status).unwrap_or(500), body })
+                let status = u16::try_from(status).unwrap_or(500);
+                let headers = headers.as_deref().map(serde_json::from_str).transpose();
+                let headers = headers.map_err(ControlError::internal)?.unwrap_or_default();
+                Ok(Repeat::Answered { status, headers, body })
             }
             Begun::InProgress => Err(conflict(
                 "idempotency_in_progress",
@@ -69,15 +75,17 @@ impl Control {
         actor: &Actor,
         workspace: Option<WorkspaceId>,
         key: &str,
-        answer: Option<(u16, &[u8])>,
+        answer: Option<(u16, &Headers, &[u8])>,
     ) -> Result<(), ControlError> {
         let of = key_of(actor, workspace, key);
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         match answer {
-            Some((status, body)) => {
+            Some((status, headers, body)) => {
                 let sealed = self.inner.vault.seal(place(actor, workspace), body);
-                idempotency::finish(conn, of, i32::from(status), &sealed).await?;
+                let headers = serde_json::to_string(headers).map_err(ControlError::internal)?;
+                let headers = Some(headers.as_str());
+                idempotency::finish(conn, of, i32::from(status), headers, &sealed).await?;
             }
             None => idempotency::abandon(conn, of).await?,
         }
@@ -101,8 +109,12 @@ fn key_of<'a>(actor: &Actor, workspace: Option<WorkspaceId>, key: &'a str) -> Ke
 }
 
 fn place(actor: &Actor, workspace: Option<WorkspaceId>) -> Place {
-    let workspace = workspace.unwrap_or(WorkspaceId::from_uuid(Uuid::nil()));
-    Place::new(workspace, "idempotency_keys", actor.id(), "body")
+    place_of(workspace.map_or(Uuid::nil(), WorkspaceId::uuid), actor.id())
+}
+
+/// Where an answer is sealed to.
+pub(crate) fn place_of(workspace: Uuid, actor: Uuid) -> Place {
+    Place::new(WorkspaceId::from_uuid(workspace), "idempotency_keys", actor, "body")
 }
 
 fn conflict(code: &'static str, detail: &str) -> ControlError {

@@ -17,6 +17,7 @@ mod members;
 pub mod operator;
 mod page;
 mod policies;
+mod requests;
 mod servers;
 mod text;
 mod throttle;
@@ -35,10 +36,11 @@ pub use calls::{CallsOf, Overview, Span};
 pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 pub use error::{ControlError, Fault};
 pub use grants::{GrantForm, GrantPatch, GrantView, Granted, GrantsOf, MAX_OVERLAP};
-pub use idempotency::{REMEMBERED, Repeat};
+pub use idempotency::{Headers, REMEMBERED, Repeat};
 pub use members::{INVITE_DAYS, InviteCard, InviteView, Invited, MemberView};
 pub use page::{Page, PageOf};
 pub use policies::{PolicyForm, PolicyView, SavedPolicy, VersionView};
+pub use requests::{Allowance, REQUEST_WINDOW_S};
 pub use servers::{
     AuthForm, Connected, MASK, ReadFailure, ReadReport, ServerForm, ServerPatch, ServerView,
     SettingsPatch,

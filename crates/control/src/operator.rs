@@ -1,21 +1,29 @@
 //! What the operator does from the machine, without a login: who has the machine has the database.
 //! Works beside a running server.
 
+mod audit;
+mod keys;
+mod leaked;
+
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 use serde_json::json;
-use sluice_domain::{Role, ServerId, UserId};
+use sluice_domain::{Role, UserId};
 use sluice_limits::Clock;
 use sluice_store::api_tokens::{self, NewApiToken};
 use sluice_store::members;
 use sluice_store::users::{self, User};
 use sluice_store::workspaces::{self, Workspace};
-use sluice_store::{Conn, Db, login_sessions, servers};
-use sluice_vault::{Issued, Passwords, Place, TokenHash, TokenKind, Vault};
+use sluice_store::{Conn, Db, login_sessions};
+use sluice_vault::{Issued, Passwords, TokenHash, TokenKind, Vault};
 
 use crate::access::{Access, Actor, Admin, Permission};
+pub use audit::{ChainReport, ChainState};
+pub use keys::Rewrapped;
+pub use leaked::Leaked;
+
 use crate::accounts::new_password;
 use crate::audit::{Event, record_operator};
 use crate::workspaces::make_workspace;
@@ -28,9 +36,6 @@ pub struct ApiTokenMade {
     pub workspace: String,
     pub token: SecretString,
 }
-
-/// Sealed values that are rewrapped in one transaction.
-const REWRAP_BATCH: i64 = 100;
 
 fn one(fault: crate::Fault) -> ControlError {
     ControlError::Invalid(vec![fault])
@@ -293,30 +298,5 @@ impl Operator {
         record_operator(conn, Some(workspace.id), event, now).await?;
         tx.commit().await?;
         Ok(())
-    }
-
-    /// Wraps every sealed credential with the current master key; says how many were moved.
-    pub async fn rewrap_all(&self) -> Result<u64, ControlError> {
-        let (mut after, mut moved) = (None::<ServerId>, 0);
-        loop {
-            let mut tx = self.db.begin().await?;
-            let conn = &mut tx.conn();
-            let batch = servers::list_sealed(conn, after, REWRAP_BATCH).await?;
-            for row in &batch {
-                let place = Place::upstream_headers(row.workspace_id, row.id);
-                let (id, was) = (row.id, row.sealed_headers.as_slice());
-                if self.vault.needs_rewrap(was) {
-                    let sealed = self.vault.rewrap(place, was);
-                    let sealed = sealed.map_err(ControlError::internal)?;
-                    let done = servers::reseal(conn, row.workspace_id, id, was, &sealed).await?;
-                    moved += u64::from(done);
-                }
-            }
-            tx.commit().await?;
-            match batch.last() {
-                Some(last) => after = Some(last.id),
-                None => return Ok(moved),
-            }
-        }
     }
 }

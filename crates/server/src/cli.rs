@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::admin::AdminCommand;
+use crate::commands::audit::AuditCommand;
 use crate::commands::configuration::{ApplyArgs, ExportArgs, ImportArgs};
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::healthcheck::HealthcheckArgs;
@@ -40,8 +41,10 @@ pub(crate) enum Command {
     Policy(PolicyCommand),
     /// Rates tools without any server or network.
     Risk(RiskCommand),
-    /// Wraps every stored credential with the current master key.
+    /// Wraps everything sealed with the current master key.
     RotateKeys(RotateKeysArgs),
+    /// Checks the admin audit log, or writes it out.
+    Audit(AuditCommand),
     Export(Box<ExportArgs>),
     Import(Box<ImportArgs>),
     Apply(Box<ApplyArgs>),

@@ -62,6 +62,7 @@ fn run(command: Command) -> Outcome<ExitCode> {
             Command::Policy(command) => return Ok(commands::policy::run(command).into()),
             Command::Risk(command) => commands::risk::run(command),
             Command::RotateKeys(args) => commands::rotate_keys::run(args).await,
+            Command::Audit(args) => commands::audit::run(args).await,
             Command::Export(args) => commands::configuration::export(*args).await,
             Command::Import(args) => commands::configuration::import(*args).await,
             Command::Apply(args) => commands::configuration::apply(*args).await,

@@ -198,6 +198,27 @@ pub async fn list(
     )?)
 }
 
+/// The events of a chain after a number, oldest first.
+pub async fn after(
+    conn: &mut Conn<'_>,
+    workspace: Option<WorkspaceId>,
+    seq: i64,
+    limit: i64,
+) -> Result<Vec<AdminEvent>, StoreError> {
+    let sql = select("chain = $1 AND seq > $2 ORDER BY seq LIMIT $3");
+    Ok(fetch_all!(conn, AdminEvent, sql, chain_of(workspace), seq, rows(limit))?)
+}
+
+/// The event of a chain that has this hash.
+pub async fn find_by_hash(
+    conn: &mut Conn<'_>,
+    workspace: Option<WorkspaceId>,
+    hash: &[u8],
+) -> Result<Option<AdminEvent>, StoreError> {
+    let sql = select("chain = $1 AND hash = $2");
+    Ok(fetch_optional!(conn, AdminEvent, sql, chain_of(workspace), hash)?)
+}
+
 /// Goes through a whole chain and checks every link. What was cut off at the end cannot be seen
 /// from the rest: compare [`Chain::head`] with one noted elsewhere.
 pub async fn verify(

@@ -121,6 +121,22 @@ pub async fn find_by_hash(
     )?)
 }
 
+/// The token of this hash, whatever the workspace and revoked or not: for the operator, who found
+/// it somewhere.
+pub async fn find_by_token(
+    conn: &mut Conn<'_>,
+    token_hash: &[u8],
+) -> Result<Option<ApiToken>, StoreError> {
+    Ok(fetch_optional!(
+        conn,
+        ApiToken,
+        "SELECT id, workspace_id, label, role, last4, created_by, created_at, expires_at,
+                last_used_at, revoked_at
+         FROM api_tokens WHERE token_hash = $1",
+        token_hash
+    )?)
+}
+
 /// Notes that the token was used.
 pub async fn touch(
     conn: &mut Conn<'_>,

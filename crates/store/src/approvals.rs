@@ -7,7 +7,7 @@ mod sweep;
 
 pub use decide::{Decision, Verdict, decide, decisions};
 pub use run::{Taken, finish, give_up, mark_unknown, put_back, take_for_run};
-pub use sweep::{Closed, expire_due, prune, wipe_arguments};
+pub use sweep::{Closed, SealedArguments, expire_due, list_sealed, prune, reseal, wipe_arguments};
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{

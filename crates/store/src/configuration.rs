@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use crate::column::record;
 use crate::conn::{execute, fetch_all};
-use crate::text::rows;
 use crate::{Conn, StoreError};
 
 record! {
@@ -66,18 +65,6 @@ pub async fn put(
     Ok(())
 }
 
-/// Replaces a digest by the same one under a newer key; says whether it still stood there.
-pub async fn resign(
-    conn: &mut Conn<'_>,
-    object: &AppliedObject,
-    digest: &str,
-) -> Result<bool, StoreError> {
-    let sql = "UPDATE applied_objects SET digest = $5
-               WHERE workspace_id = $1 AND kind = $2 AND object_id = $3 AND digest = $4";
-    let AppliedObject { workspace_id, kind, object_id, digest: was, .. } = object;
-    Ok(execute!(conn, sql, *workspace_id, *kind, *object_id, was, digest)? > 0)
-}
-
 /// Forgets an object; says whether it was known.
 pub async fn forget(
     conn: &mut Conn<'_>,
@@ -87,27 +74,4 @@ pub async fn forget(
     let sql = "DELETE FROM applied_objects
                WHERE workspace_id = $1 AND kind = $2 AND object_id = $3";
     Ok(execute!(conn, sql, workspace, kind, object)? > 0)
-}
-
-/// The applied objects of all workspaces after the given one, in order: for key rotation.
-pub async fn list_all(
-    conn: &mut Conn<'_>,
-    after: Option<&AppliedObject>,
-    limit: i64,
-) -> Result<Vec<AppliedObject>, StoreError> {
-    let nil = Uuid::nil();
-    let (workspace, kind, object) = after.map_or((nil, "", nil), |last| {
-        (last.workspace_id.uuid(), last.kind.as_str(), last.object_id)
-    });
-    Ok(fetch_all!(
-        conn,
-        AppliedObject,
-        "SELECT workspace_id, kind, object_id, path, digest, applied_at FROM applied_objects
-         WHERE (workspace_id, kind, object_id) > ($1, $2, $3)
-         ORDER BY workspace_id, kind, object_id LIMIT $4",
-        workspace,
-        kind,
-        object,
-        rows(limit)
-    )?)
 }

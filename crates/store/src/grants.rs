@@ -127,6 +127,23 @@ pub async fn find(
     )?)
 }
 
+/// The grant that has this token, or had it before its last rotation, whatever the workspace and
+/// revoked or not: for the operator, who found the token somewhere.
+pub async fn find_by_token(
+    conn: &mut Conn<'_>,
+    token_hash: &[u8],
+) -> Result<Option<Grant>, StoreError> {
+    Ok(fetch_optional!(
+        conn,
+        Grant,
+        "SELECT id, workspace_id, server_id, label, last4, previous_until, policy_id, expires_at,
+                revoked_at, observe, networks, revision, created_by, created_at, updated_at,
+                last_used_at, last_used_client
+         FROM grants WHERE token_hash = $1 OR previous_token_hash = $1",
+        token_hash
+    )?)
+}
+
 /// Which grants a list shows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GrantFilter {

@@ -3,6 +3,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a helper of tests fails the test by a panic")]
 
 pub mod clock;
+pub mod columns;
 pub mod db;
 pub mod http;
 pub mod mcp_server;
@@ -13,6 +14,7 @@ pub mod redis_cluster;
 pub mod redis_monitor;
 pub mod redis_server;
 pub mod sluice;
+pub mod tamper;
 
 pub use clock::TestClock;
 pub use mcp_server::{Behaviour, FakeServer, Framing, Seen};

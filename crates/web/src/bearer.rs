@@ -17,6 +17,10 @@ pub struct Bearer(pub Actor);
 #[derive(Debug)]
 pub struct As<P>(pub P);
 
+/// Whose token the request carries, once that is known.
+#[derive(Debug, Clone)]
+struct Known(Actor);
+
 /// No, malformed, unknown, expired and revoked: the same answer.
 fn unauthenticated() -> Problem {
     Problem::from(ControlError::Unauthenticated {
@@ -42,11 +46,17 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        // Asked for by layers and handler of one request; the store is asked once.
+        if let Some(Known(actor)) = parts.extensions.get() {
+            return Ok(Self(actor.clone()));
+        }
         let control = WebState::from_ref(state).control;
         let Ok(address) = ClientAddress::from_request_parts(parts, state).await;
         let token = token(parts).ok_or_else(unauthenticated)?;
         let actor = control.who_by_api_token(token, &address.to_string()).await?;
-        actor.map(Self).ok_or_else(unauthenticated)
+        let actor = actor.ok_or_else(unauthenticated)?;
+        parts.extensions.insert(Known(actor.clone()));
+        Ok(Self(actor))
     }
 }
 

@@ -13,6 +13,7 @@ use sluice_control::operator::Operator;
 use sluice_control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 use sluice_domain::Role;
 use sluice_limits::Counters;
+use sluice_store::Db;
 use sluice_testkit::db::{FreshDatabase, FromFresh};
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, TestClock};
@@ -64,9 +65,27 @@ impl Answer {
     }
 }
 
+/// The same with few requests a minute.
+pub(crate) struct Limited(pub(crate) Api);
+
+pub(crate) const FEW: u32 = 5;
+
+impl FromFresh for Limited {
+    async fn from_fresh(fresh: &FreshDatabase) -> Self {
+        let bounds = Bounds { requests_per_minute: FEW, ..Bounds::default() };
+        Self(Api::with(fresh.connect().await, bounds, None).await)
+    }
+}
+
 impl FromFresh for Api {
     async fn from_fresh(fresh: &FreshDatabase) -> Self {
-        let db = fresh.connect().await;
+        Self::with(fresh.connect().await, Bounds::default(), None).await
+    }
+}
+
+impl Api {
+    /// A replica over the database, with counters of its own or shared ones.
+    pub(crate) async fn with(db: Db, bounds: Bounds, shared: Option<Counters>) -> Self {
         let clock = TestClock::at("2026-11-30T12:00:00Z");
         let vault = Arc::new(Vault::from_keys(&generate_master_key("k1")).expect("a key"));
         let public_url: url::Url = "http://localhost:8080".parse().expect("a URL");
@@ -75,13 +94,13 @@ impl FromFresh for Api {
             db: db.clone(),
             vault: Arc::clone(&vault),
             upstream: Arc::new(Upstream::new(options)),
-            counters: Counters::in_memory(clock.function()),
+            counters: shared.unwrap_or_else(|| Counters::in_memory(clock.function())),
             settings: ControlSettings {
                 public_url: public_url.clone(),
                 proxy_public_url: public_url.clone(),
                 signup: Signup::Open,
                 example_url: None,
-                bounds: Bounds::default(),
+                bounds,
             },
         };
         let control = Control::new(parts, clock.function());
@@ -127,7 +146,7 @@ impl Api {
 /// Somebody with a token.
 #[derive(Clone)]
 pub(crate) struct Client<'a> {
-    api: &'a Api,
+    pub(crate) api: &'a Api,
     base: String,
     pub(crate) token: String,
 }

@@ -65,3 +65,19 @@ fn every_reference_leads_somewhere_and_every_call_is_described() {
         }
     }
 }
+
+/// Two bodies of one name would be described by whichever comes last.
+#[test]
+fn bodies_of_like_names_are_told_apart() {
+    let document = document();
+    let of = |path: &str| {
+        let call = &document["paths"][format!("/workspaces/{{ws}}{path}")]["post"];
+        let schema = &call["responses"]["200"]["content"]["application/json"]["schema"]["$ref"];
+        let pointer = schema.as_str().expect("a reference").trim_start_matches('#').to_owned();
+        let properties = document.pointer(&pointer).expect("it is there")["properties"].clone();
+        properties.as_object().expect("properties").keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(of("/configuration/apply"), ["plan", "tokens", "warnings"]);
+    assert_eq!(of("/configuration/plan"), ["changes", "summary", "unmanaged", "refusal"]);
+    assert_eq!(of("/servers/{id}/tools/{tool}/apply-recommended"), ["policy", "change"]);
+}

@@ -1,5 +1,6 @@
 //! REST as a client sees it: the real router over both databases and a fake upstream.
 
+mod allowance;
 mod bad_input;
 mod common;
 mod configuration;

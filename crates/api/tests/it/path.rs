@@ -158,6 +158,36 @@ on_both! {
         admin.change(Method::PATCH, &gone, None, &json!({"x": 1})).await.must(404);
     }
 
+    async fn what_was_made_says_where_it_is(api: Api) {
+        let admin = api.admin().await;
+        let id = admin.connect("sandbox").await;
+        let policy = json!({"name": "p", "document": {"version": "1", "default": "deny"}});
+        let made = [
+            admin.post(&format!("/servers/{id}/policies"), &policy).await.must(201),
+            admin.post(&format!("/servers/{id}/grants"), &json!({"label": "g"})).await.must(201),
+        ];
+        for made in made {
+            let found = admin.get(made.header("location")).await.must(200);
+            assert_eq!((&found.json()["id"], found.header("etag")), (&made.json()["id"], made.header("etag")));
+        }
+    }
+
+    async fn one_of_several_tags_is_enough_and_a_weak_one_is_none(api: Api) {
+        let admin = api.admin().await;
+        let id = admin.connect("sandbox").await;
+        let path = format!("/servers/{id}");
+        let tag = admin.get(&path).await.must(200).header("etag").to_owned();
+        let body = |name: &str| json!({"name": name});
+        for stale in [format!("W/{tag}"), "\"x\"".to_owned(), "\"98\", \"99\"".to_owned()] {
+            let refused = admin.change(Method::PATCH, &path, Some(&stale), &body("no")).await.must(412);
+            assert_eq!(refused.json()["current"]["name"], "sandbox", "{stale}");
+        }
+        let list = format!("\"99\", W/\"1\", {tag}");
+        admin.change(Method::PATCH, &path, Some(&list), &body("yes")).await.must(200);
+        admin.change(Method::DELETE, &path, Some(&list), &json!(null)).await.must(412);
+        admin.change(Method::PATCH, &path, Some("nonsense"), &body("no")).await.must(412);
+    }
+
     async fn what_an_upstream_address_may_hold_is_for_admins(api: Api) {
         let admin = api.admin().await;
         let url = format!("{}?token=abcSECRETQ", api.upstream.url());
@@ -239,6 +269,10 @@ on_both! {
         let again = admin.call(Method::POST, "/servers", &headers, body).await.must(201);
         assert_eq!(first.json(), again.json());
         assert_eq!(again.header("idempotency-replayed"), "true");
+        assert!(!first.header("location").is_empty() && !first.header("etag").is_empty());
+        for name in ["location", "etag"] {
+            assert_eq!(again.header(name), first.header(name), "{name}");
+        }
         let other = json!({"name": "other", "upstream_url": api.upstream.url()}).to_string();
         let mismatch = admin.call(Method::POST, "/servers", &headers, other).await.must(409);
         assert_eq!(mismatch.problem().0, "idempotency_mismatch");

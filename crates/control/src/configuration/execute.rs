@@ -279,11 +279,11 @@ async fn remember_as(
 ) -> Result<(), ControlError> {
     let workspace = admin.workspace;
     let known = current.left(kind, object);
-    let same = |digest: &str| control.is_signed_state(workspace, kind, state, digest);
-    if known.is_some_and(|known| known.path == path && same(&known.digest)) {
+    // Under the current key: so a run after a rotation leaves nothing to the old one.
+    let digest = control.sign_state(workspace, kind, state);
+    if known.is_some_and(|known| known.path == path && known.digest == digest) {
         return Ok(());
     }
-    let digest = control.sign_state(workspace, kind, state);
     let mut tx = control.begin().await?;
     let (conn, now) = (&mut tx.conn(), control.now());
     configuration::put(conn, workspace, (kind, object), path, &digest, now).await?;

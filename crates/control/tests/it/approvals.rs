@@ -15,13 +15,13 @@ use sluice_vault::Place;
 
 use crate::common::{World, code};
 
-struct Parking {
-    server: ServerId,
+pub(crate) struct Parking {
+    pub(crate) server: ServerId,
     policy: PolicyId,
     grant: GrantId,
 }
 
-async fn parking(world: &World, admin: &Admin) -> Parking {
+pub(crate) async fn parking(world: &World, admin: &Admin) -> Parking {
     let server = world.server(admin).await;
     let document =
         r#"{"version":"1","default":"deny","tools":{"delete_file":{"action":"require_approval"}}}"#;
@@ -47,7 +47,7 @@ fn demand(grant: GrantId) -> Demand {
     Demand { key, max: Amount::whole(1), amount: Amount::ONE }
 }
 
-struct Call<'a> {
+pub(crate) struct Call<'a> {
     digest: &'a str,
     approvers: &'a [String],
     quorum: i64,
@@ -61,7 +61,7 @@ impl Default for Call<'_> {
 }
 
 /// Parks a call as the proxy does, with a charge.
-async fn park(world: &World, admin: &Admin, at: &Parking, call: Call<'_>) -> ApprovalId {
+pub(crate) async fn park(world: &World, admin: &Admin, at: &Parking, call: Call<'_>) -> ApprovalId {
     let (id, reservation, now) = (ApprovalId::new(), ReservationId::new(), world.clock.now());
     let demands = [demand(at.grant)];
     let reserved = world

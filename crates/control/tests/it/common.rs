@@ -24,6 +24,8 @@ pub(crate) struct World {
     pub(crate) counters: Counters,
     pub(crate) db: Db,
     pub(crate) vault: Arc<Vault>,
+    /// The vault's keys.
+    pub(crate) keys: SecretString,
     pub(crate) upstream: FakeServer,
 }
 
@@ -41,29 +43,45 @@ pub(crate) fn origin() -> Origin {
     Origin { address: "192.0.2.1".to_owned(), user_agent: "tests".to_owned() }
 }
 
+fn control(
+    db: &Db,
+    vault: &Arc<Vault>,
+    counters: &Counters,
+    clock: &TestClock,
+    signup: Signup,
+) -> Control {
+    let upstream = Upstream::new(UpstreamOptions { allow_private: true, ..Default::default() });
+    let settings = ControlSettings {
+        public_url: "http://localhost:8080".parse().expect("a URL"),
+        proxy_public_url: "http://localhost:8080/".parse().expect("a URL"),
+        signup,
+        example_url: None,
+        bounds: Bounds::default(),
+    };
+    let parts = ControlParts {
+        db: db.clone(),
+        vault: Arc::clone(vault),
+        upstream: Arc::new(upstream),
+        counters: counters.clone(),
+        settings,
+    };
+    Control::new(parts, clock.function())
+}
+
 impl World {
+    /// The same database under other master keys, as after a restart.
+    pub(crate) fn with_keys(&self, keys: &SecretString) -> Control {
+        let vault = Arc::new(Vault::from_keys(keys).expect("a key"));
+        control(&self.db, &vault, &self.counters, &self.clock, Signup::Open)
+    }
+
     pub(crate) async fn with_signup(db: Db, signup: Signup) -> Self {
         let clock = TestClock::at("2026-11-30T12:00:00Z");
         let counters = Counters::in_memory(clock.function());
-        let vault = Vault::from_keys(&generate_master_key("k1")).expect("a key");
-        let vault = Arc::new(vault);
-        let upstream = Upstream::new(UpstreamOptions { allow_private: true, ..Default::default() });
-        let settings = ControlSettings {
-            public_url: "http://localhost:8080".parse().expect("a URL"),
-            proxy_public_url: "http://localhost:8080/".parse().expect("a URL"),
-            signup,
-            example_url: None,
-            bounds: Bounds::default(),
-        };
-        let parts = ControlParts {
-            db: db.clone(),
-            vault: Arc::clone(&vault),
-            upstream: Arc::new(upstream),
-            counters: counters.clone(),
-            settings,
-        };
-        let control = Control::new(parts, clock.function());
-        Self { control, clock, counters, db, vault, upstream: FakeServer::start().await }
+        let keys = generate_master_key("k1");
+        let vault = Arc::new(Vault::from_keys(&keys).expect("a key"));
+        let control = control(&db, &vault, &counters, &clock, signup);
+        Self { control, clock, counters, db, vault, keys, upstream: FakeServer::start().await }
     }
 
     pub(crate) async fn sign_up(&self, email: &str) -> Result<LoggedIn, ControlError> {

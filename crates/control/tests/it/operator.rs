@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
-use sluice_control::operator::Operator;
-use sluice_control::{Admin, Proof, Viewer};
+use sluice_control::operator::{Operator, Rewrapped};
+use sluice_control::{
+    Admin, AuthForm, EventFilter, GrantForm, Page, Proof, Repeat, ServerPatch, Viewer,
+};
 use sluice_domain::Role;
-use sluice_store::servers;
 use sluice_testkit::on_both;
-use sluice_vault::{UpstreamHeaders, Vault, generate_master_key};
+use sluice_vault::{Vault, generate_master_key};
 
+use crate::approvals::{Call, park, parking};
 use crate::common::{PASSWORD, World, code, origin, secret};
 
 fn operator(world: &World) -> Operator {
@@ -59,29 +61,90 @@ on_both! {
         assert_eq!(code(operator(&world).suspend("nowhere", true).await), "not_found");
     }
 
-    async fn keys_are_rotated_without_losing_a_credential(world: World) {
+    async fn keys_are_rotated_without_losing_anything_sealed(world: World) {
+        let admin = world.workspace("Acme", "ann@example.test").await;
+        let at = parking(&world, &admin).await;
+        let approval = park(&world, &admin, &at, Call::default()).await;
+        let auth = AuthForm::Headers(vec![("X-Key".to_owned(), secret("UP-1234"))]);
+        let patch = ServerPatch { auth: Some(auth), ..ServerPatch::default() };
+        world.control.edit_server(&admin, at.server, None, patch).await.expect("edits");
+        for place in [Some(admin.workspace), None] {
+            world.control.idempotency_begin(&admin.actor, place, "k", &[b"x"]).await.expect("new");
+            let answer = Some((201, &Vec::new(), &b"{\"token\":\"slg_x\"}"[..]));
+            world.control.idempotency_end(&admin.actor, place, "k", answer).await.expect("kept");
+        }
+        let new = generate_master_key("new");
+        let both = format!("{},{}", new.expose_secret(), world.keys.expose_secret());
+        let both = Arc::new(Vault::from_keys(&SecretString::from(both)).expect("two keys"));
+        let operator = Operator::new(world.db.clone(), both, world.clock.function());
+        let moved = operator.rewrap_all().await.expect("rewraps");
+        assert_eq!(moved, Rewrapped { credentials: 1, arguments: 1, answers: 2 });
+        assert_eq!(operator.rewrap_all().await.expect("nothing left"), Rewrapped::default());
+        // The old key is gone: all of it opens with the new one alone.
+        let later = world.with_keys(&new);
+        let shown = later.approval(&admin, approval).await.expect("there");
+        assert!(shown.arguments.is_some_and(|arguments| arguments.to_string().contains("/x")));
+        for place in [Some(admin.workspace), None] {
+            let again = later.idempotency_begin(&admin.actor, place, "k", &[b"x"]).await.expect("opens");
+            assert!(matches!(again, Repeat::Answered { status: 201, .. }));
+        }
+        later.refresh(&admin, at.server).await.expect("reads with the credential");
+        let seen = world.upstream.seen();
+        assert_eq!(seen.last().map(|one| one.headers["x-key"].clone()), Some("UP-1234".parse().expect("a value")));
+    }
+
+    async fn every_sealed_column_is_rotated(world: World) {
+        // What `rewrap_all` goes through; a new column belongs there and here.
+        let rotated = ["approvals.sealed_arguments", "servers.sealed_headers"];
+        let found = sluice_testkit::columns::named(&world.db, "sealed_%").await;
+        assert_eq!(found, rotated);
+    }
+
+    async fn a_leaked_token_is_found_and_ended_whatever_it_is(world: World) {
         let admin = world.workspace("Acme", "ann@example.test").await;
         let server = world.server(&admin).await;
-        let (old, new) = (generate_master_key("old"), generate_master_key("new"));
-        let headers = UpstreamHeaders(vec![("X-Key".to_owned(), secret("UP-1234"))]);
-        let before = Vault::from_keys(&old).expect("a key");
-        let sealed = before.seal_headers(admin.workspace, server, &headers);
-        let change = servers::ServerChange {
-            headers: Some((Some(&sealed), &["X-Key".to_owned()])),
-            ..Default::default()
+        let form = GrantForm { label: "bot".to_owned(), ..GrantForm::default() };
+        let grant = world.control.create_grant(&admin, server, form).await.expect("grants");
+        let rotated = world.control.rotate_grant(&admin, grant.grant.id, chrono::TimeDelta::days(1)).await.expect("rotates");
+        let invited = world.control.invite(&admin, "ben@example.test", Role::Viewer).await.expect("invites");
+        let login = world.control.log_in("ann@example.test", secret(PASSWORD), &origin()).await.expect("in");
+        let hands = operator(&world);
+        let api = hands.api_token("ann@example.test", "acme", Role::Admin, false).await.expect("makes").token;
+        // The token before the rotation leads to the grant as well.
+        let found = hands.revoke_token(&grant.token).await.expect("finds");
+        assert_eq!((found.kind, found.workspace.as_deref(), found.server.as_deref(), found.name.as_str(), found.revoked_now),
+            ("grant", Some("acme"), Some("sandbox"), "bot", true));
+        let again = hands.revoke_token(&rotated.token).await.expect("finds");
+        assert!(!again.revoked_now, "it was revoked before");
+        assert!(world.control.grant(&admin, grant.grant.id).await.expect("there").revoked_at.is_some());
+        for (token, kind) in [(&api, "api_token"), (&login.token, "login"), (&invited.token, "invite")] {
+            let found = hands.revoke_token(token).await.expect("finds");
+            assert_eq!((found.kind, found.revoked_now), (kind, true));
+        }
+        assert_eq!(world.control.who_by_api_token(api.expose_secret(), "").await.expect("answers"), None);
+        assert_eq!(world.control.who(login.token.expose_secret(), "").await.expect("answers"), None);
+        assert_eq!(code(world.control.invite_card(&invited.token).await), "not_found");
+        let of = EventFilter { action: Some("grant.revoke".to_owned()), ..EventFilter::default() };
+        let noted = world.control.admin_events(&admin, &of, Page::first(9)).await.expect("lists").items;
+        assert_eq!((noted.len(), noted[0].actor_kind.as_str()), (1, "operator"));
+        assert_eq!(code(hands.revoke_token(&secret("slg_short")).await), "bad_token");
+        let unknown = sluice_vault::Issued::new(sluice_vault::TokenKind::Grant).token;
+        assert_eq!(code(hands.revoke_token(&unknown).await), "not_found");
+    }
+
+    async fn a_workspace_is_found_however_its_name_is_spelt(world: World) {
+        let hands = operator(&world);
+        let slug = async |name: &str| {
+            let made = hands.api_token("ci@example.test", name, Role::Admin, true).await;
+            made.expect("makes or finds").workspace
         };
-        let mut tx = world.db.begin().await.expect("begins");
-        servers::update(&mut tx.conn(), admin.workspace, server, None, change, world.clock.now()).await.expect("saves");
-        tx.commit().await.expect("commits");
-        let both = SecretString::from(format!("{},{}", new.expose_secret(), old.expose_secret()));
-        let both = Arc::new(Vault::from_keys(&both).expect("two keys"));
-        let operator = Operator::new(world.db.clone(), both, world.clock.function());
-        assert_eq!(operator.rewrap_all().await.expect("rewraps"), 1);
-        assert_eq!(operator.rewrap_all().await.expect("nothing left"), 0);
-        let mut tx = world.db.read().await.expect("begins");
-        let row = servers::find(&mut tx.conn(), admin.workspace, server).await.expect("reads").expect("is there");
-        let after = Vault::from_keys(&new).expect("a key");
-        let opened = after.open_headers(admin.workspace, server, &row.sealed_headers.expect("sealed")).expect("opens");
-        assert_eq!(opened.0[0].1.expose_secret(), "UP-1234");
+        assert_eq!(slug("acme").await, "acme");
+        assert_eq!(slug("Acme").await, "acme");
+        assert_eq!(slug("My Team").await, "my-team");
+        assert_eq!(slug("MY TEAM").await, "my-team");
+        // Another name that would have the same address is another workspace, and stays that one.
+        assert_eq!(slug("Zurich").await, "zurich");
+        assert_eq!(slug("Zürich").await, "zurich-2");
+        assert_eq!(slug("zürich").await, "zurich-2");
     }
 }

@@ -103,11 +103,12 @@ on_both! {
         let c = &world.control;
         let (actor, place) = (&admin.actor, Some(admin.workspace));
         let request: &[&[u8]] = &[b"POST", b"/x", b"{}"];
+        let headers = vec![("location".to_owned(), "/x/1".to_owned())];
         assert_eq!(c.idempotency_begin(actor, place, "k", request).await.expect("new"), Repeat::First);
         assert_eq!(code(c.idempotency_begin(actor, place, "k", request).await), "idempotency_in_progress");
-        c.idempotency_end(actor, place, "k", Some((201, b"{\"token\":\"slg_x\"}"))).await.expect("kept");
+        c.idempotency_end(actor, place, "k", Some((201, &headers, b"{\"token\":\"slg_x\"}"))).await.expect("kept");
         let again = c.idempotency_begin(actor, place, "k", request).await.expect("known");
-        assert_eq!(again, Repeat::Answered { status: 201, body: b"{\"token\":\"slg_x\"}".to_vec() });
+        assert_eq!(again, Repeat::Answered { status: 201, headers: headers.clone(), body: b"{\"token\":\"slg_x\"}".to_vec() });
         let other: &[&[u8]] = &[b"POST", b"/x", b"{\"a\":1}"];
         assert_eq!(code(c.idempotency_begin(actor, place, "k", other).await), "idempotency_mismatch");
         c.idempotency_begin(actor, place, "l", request).await.expect("new");

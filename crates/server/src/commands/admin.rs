@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use sluice_control::ControlError;
-use sluice_control::operator::{ApiTokenMade, Operator};
+use sluice_control::operator::{ApiTokenMade, Leaked, Operator};
 use sluice_domain::Role;
 
 use crate::failure::{Failure, Outcome};
@@ -65,6 +65,15 @@ enum Admin {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Finds what a token is that leaked, and ends it: a grant, an API token, a login or an
+    /// invitation of any workspace.
+    RevokeToken {
+        /// Reads the token from standard input: its first line.
+        #[arg(long, required = true)]
+        token_stdin: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Switches a workspace off: its grants are refused and nothing in it can be changed.
     Suspend {
         /// The workspace's slug.
@@ -80,7 +89,7 @@ enum Admin {
 pub(crate) async fn run(command: AdminCommand) -> Outcome {
     match command.what {
         Admin::CreateUser { email, storage, .. } => {
-            let password = password()?;
+            let password = first_line("password")?;
             operator(&storage).await?.create_user(&email, password).await.map_err(refused)?;
             say!("Made an account for {email}.");
         }
@@ -90,9 +99,14 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             say!("{}", json!({"workspace": made.workspace, "token": token}));
         }
         Admin::ResetPassword { email, storage, .. } => {
-            let password = password()?;
+            let password = first_line("password")?;
             operator(&storage).await?.reset_password(&email, password).await.map_err(refused)?;
             say!("Set a new password for {email}; every login of this account has ended.");
+        }
+        Admin::RevokeToken { storage, .. } => {
+            let token = first_line("token")?;
+            let found = operator(&storage).await?.revoke_token(&token).await.map_err(refused)?;
+            say!("{}", told(&found));
         }
         Admin::Suspend { workspace, undo, storage } => {
             operator(&storage).await?.suspend(&workspace, !undo).await.map_err(refused)?;
@@ -123,16 +137,39 @@ pub(crate) async fn operator(storage: &StorageArgs) -> Outcome<Operator> {
     Ok(Operator::new(db, Arc::clone(&vault), clock::function()))
 }
 
-fn password() -> Outcome<SecretString> {
+/// What a token was, in a sentence.
+fn told(found: &Leaked) -> String {
+    let what = match found.kind {
+        "grant" => "the grant",
+        "api_token" => "the API token",
+        "login" => "a login of",
+        _ => "the invitation of",
+    };
+    let mut words = format!("It is {what} `{}`", found.name);
+    if let Some(server) = &found.server {
+        words = format!("{words} for the server `{server}`");
+    }
+    if let Some(workspace) = &found.workspace {
+        words = format!("{words} of the workspace {workspace}");
+    }
+    let used = found.last_used_at.map_or_else(
+        || "never used".to_owned(),
+        |at| format!("last used {}", at.format("%Y-%m-%d %H:%M:%S UTC")),
+    );
+    let now = if found.revoked_now { "It is revoked now." } else { "It was revoked before." };
+    format!("{words}, {used}. {now}")
+}
+
+fn first_line(what: &str) -> Outcome<SecretString> {
     let mut text = String::new();
     std::io::stdin()
         .take(64 * 1024)
         .read_to_string(&mut text)
-        .context("the password cannot be read from standard input")
+        .with_context(|| format!("the {what} cannot be read from standard input"))
         .map_err(Failure::settings)?;
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {
-        return Err(Failure::settings(anyhow!("no password came on standard input")));
+        return Err(Failure::settings(anyhow!("no {what} came on standard input")));
     }
     Ok(SecretString::from(line))
 }

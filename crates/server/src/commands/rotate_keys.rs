@@ -1,7 +1,7 @@
-//! `sluice rotate-keys`: wraps every stored credential with the current master key.
+//! `sluice rotate-keys`: wraps everything sealed with the current master key.
 
 use clap::Args;
-use sluice_control::operator::Operator;
+use sluice_control::operator::{Operator, Rewrapped};
 
 use crate::commands::admin;
 use crate::failure::Outcome;
@@ -9,11 +9,12 @@ use crate::open::{self, Schema};
 use crate::settings::StorageArgs;
 use crate::{clock, say};
 
-/// Wraps every stored credential with the current master key, so that older keys can be dropped.
+/// Wraps everything sealed with the current master key, so that older keys can be dropped: upstream
+/// credentials, arguments of parked calls, answers kept for a repeat.
 ///
 /// First put the new key before the old one (`SLUICE_MASTER_KEYS`, or the file `master.keys` in the
 /// data directory; `openssl rand -base64 32` makes one) and restart every replica; then run this;
-/// then drop the old key. Arguments of parked calls stay under their key until they are wiped.
+/// then drop the old key. It works beside a running server, and may be run again at any time.
 #[derive(Debug, Args)]
 pub(crate) struct RotateKeysArgs {
     #[command(flatten)]
@@ -28,6 +29,10 @@ pub(crate) async fn run(args: RotateKeysArgs) -> Outcome {
     let db = open::database(storage, Schema::FillEmpty).await?;
     let operator = Operator::new(db, vault, clock::function());
     let moved = operator.rewrap_all().await.map_err(admin::refused)?;
-    say!("Wrapped {moved} stored credentials with the key `{current}`.");
+    let Rewrapped { credentials, arguments, answers } = moved;
+    say!(
+        "Wrapped with the key `{current}`: the credentials of {credentials} servers, the arguments of \
+         {arguments} parked calls, {answers} kept answers."
+    );
     Ok(())
 }

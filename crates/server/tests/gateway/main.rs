@@ -1,5 +1,6 @@
 //! End-to-end tests of the binary: started as a process, driven over REST and MCP.
 
+mod audit;
 mod configuration;
 mod edges;
 mod example;

@@ -67,6 +67,43 @@ pub async fn wipe_arguments(conn: &mut Conn<'_>, before: DateTime<Utc>) -> Resul
     )?)
 }
 
+record! {
+    /// Sealed arguments, for rewrapping keys.
+    pub struct SealedArguments {
+        pub workspace_id: WorkspaceId,
+        pub id: ApprovalId,
+        pub sealed_arguments: Vec<u8>,
+    }
+}
+
+/// Every workspace's sealed arguments in order of id, after the given one: for key rotation.
+pub async fn list_sealed(
+    conn: &mut Conn<'_>,
+    after: Option<ApprovalId>,
+    limit: i64,
+) -> Result<Vec<SealedArguments>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        SealedArguments,
+        "SELECT workspace_id, id, sealed_arguments FROM approvals
+         WHERE sealed_arguments IS NOT NULL AND ($1 IS NULL OR id > $1) ORDER BY id LIMIT $2",
+        after,
+        rows(limit)
+    )?)
+}
+
+/// Replaces sealed arguments by the same ones under a newer key; says whether they still stood there.
+pub async fn reseal(
+    conn: &mut Conn<'_>,
+    sealed: &SealedArguments,
+    new: &[u8],
+) -> Result<bool, StoreError> {
+    let sql = "UPDATE approvals SET sealed_arguments = $4
+               WHERE workspace_id = $1 AND id = $2 AND sealed_arguments = $3";
+    let was = sealed.sealed_arguments.as_slice();
+    Ok(execute!(conn, sql, sealed.workspace_id, sealed.id, was, new)? > 0)
+}
+
 /// Forgets approvals that were made before `before` and are closed, `limit` at most; says how many.
 pub async fn prune(
     conn: &mut Conn<'_>,

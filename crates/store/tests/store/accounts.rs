@@ -269,8 +269,8 @@ on_both! {
             idempotency::begin(conn, of, b"r1", later(1), later(300)).await.unwrap(),
             Begun::New
         );
-        idempotency::finish(conn, of, 201, b"{}").await.unwrap();
-        let answered = Begun::Answered { status: 201, body: b"{}".to_vec() };
+        idempotency::finish(conn, of, 201, Some("[]"), b"{}").await.unwrap();
+        let answered = Begun::Answered { status: 201, headers: Some("[]".to_owned()), body: b"{}".to_vec() };
         assert_eq!(
             idempotency::begin(conn, of, b"r1", later(900), later(900)).await.unwrap(),
             answered

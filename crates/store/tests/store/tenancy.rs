@@ -342,7 +342,7 @@ on_both! {
         let begun =
             idempotency::begin(conn, of(a.workspace), b"h", later(-60), now()).await.unwrap();
         assert_eq!(begun, idempotency::Begun::New);
-        idempotency::finish(conn, of(a.workspace), 201, b"secret").await.unwrap();
+        idempotency::finish(conn, of(a.workspace), 201, None, b"secret").await.unwrap();
         let begun =
             idempotency::begin(conn, of(b.workspace), b"h", later(-60), now()).await.unwrap();
         assert_eq!(begun, idempotency::Begun::New);

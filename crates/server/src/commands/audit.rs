@@ -1,0 +1,158 @@
+//! `sluice audit`: checks the chains of the admin audit log, and writes them out. Works beside a
+//! running server.
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use sluice_api::csv_cell;
+use sluice_control::EventView;
+use sluice_control::operator::{ChainReport, ChainState, Operator};
+
+use crate::commands::admin::{operator, refused};
+use crate::failure::{Failure, Outcome};
+use crate::say;
+use crate::settings::StorageArgs;
+
+/// The admin audit log.
+#[derive(Debug, Args)]
+pub(crate) struct AuditCommand {
+    #[command(subcommand)]
+    what: Audit,
+}
+
+#[derive(Debug, Subcommand)]
+enum Audit {
+    /// Checks that no event was changed or removed: of one workspace, or of all.
+    ///
+    /// What was cut off at the end cannot be seen from the rest: note the newest hash elsewhere, and
+    /// give it as --head.
+    Verify {
+        /// The workspace's slug; all chains without it.
+        #[arg(long)]
+        workspace: Option<String>,
+        /// A hash that was noted earlier and must still be there.
+        #[arg(long, value_name = "HASH", requires = "workspace")]
+        head: Option<String>,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Writes a workspace's events to standard output, oldest first.
+    Export {
+        /// The workspace's slug.
+        #[arg(long)]
+        workspace: String,
+        /// How they are written.
+        #[arg(long, value_enum, default_value_t = Format::Ndjson)]
+        format: Format,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Ndjson,
+    Csv,
+}
+
+pub(crate) async fn run(command: AuditCommand) -> Outcome {
+    match command.what {
+        Audit::Verify { workspace, head, storage } => {
+            let operator = operator(&storage).await?;
+            let found = operator.verify_audit(workspace.as_deref(), head.as_deref()).await;
+            report(&found.map_err(refused)?)
+        }
+        Audit::Export { workspace, format, storage } => {
+            export(&operator(&storage).await?, &workspace, format).await
+        }
+    }
+}
+
+fn report(chains: &[ChainReport]) -> Outcome {
+    let mut broken = 0;
+    for chain in chains {
+        let name = chain.workspace.as_deref().map_or_else(
+            || "the installation's own chain".to_owned(),
+            |slug| format!("workspace {slug}"),
+        );
+        match &chain.state {
+            ChainState::Whole { events: 0, .. } => say!("{name}: no events"),
+            ChainState::Whole { events, head } => say!("{name}: {events} events, head {head}"),
+            ChainState::Broken(words) => {
+                broken += 1;
+                say!("{name}: BROKEN: {words}");
+            }
+        }
+    }
+    match broken {
+        0 => Ok(()),
+        1 => Err(Failure::bad(anyhow!("one chain is broken, see above"))),
+        many => Err(Failure::bad(anyhow!("{many} chains are broken, see above"))),
+    }
+}
+
+async fn export(operator: &Operator, workspace: &str, format: Format) -> Outcome {
+    let chain = operator.find_workspace(workspace).await.map_err(refused)?;
+    if format == Format::Csv {
+        say!("{}", COLUMNS.join(","));
+    }
+    let mut after = 0;
+    loop {
+        let piece = operator.audit_after(chain, after).await.map_err(refused)?;
+        let Some(last) = piece.last() else { return Ok(()) };
+        after = last.seq;
+        for event in &piece {
+            match format {
+                Format::Ndjson => say!("{}", json_line(event)),
+                Format::Csv => say!("{}", csv_line(event)),
+            }
+        }
+    }
+}
+
+const COLUMNS: [&str; 13] = [
+    "seq",
+    "at",
+    "id",
+    "actor_kind",
+    "actor_name",
+    "address",
+    "action",
+    "object_kind",
+    "object_id",
+    "object_name",
+    "before",
+    "after",
+    "hash",
+];
+
+fn json_line(event: &EventView) -> serde_json::Value {
+    json!({
+        "seq": event.seq,
+        "at": event.at,
+        "id": event.id.to_string(),
+        "actor_kind": event.actor_kind,
+        "actor_name": event.actor_name,
+        "address": event.address,
+        "action": event.action,
+        "object_kind": event.object_kind,
+        "object_id": event.object_id,
+        "object_name": event.object_name,
+        "before": event.before,
+        "after": event.after,
+        "hash": event.hash,
+    })
+}
+
+fn csv_line(event: &EventView) -> String {
+    let line = json_line(event);
+    let cells: Vec<String> = COLUMNS
+        .iter()
+        .map(|column| match &line[column] {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) => csv_cell(text),
+            other => csv_cell(&other.to_string()),
+        })
+        .collect();
+    cells.join(",")
+}
