@@ -1,16 +1,13 @@
 //! A decision's trace in words: from the engine's steps, or from the JSON that the log keeps.
 
 use serde_json::Value;
-use sluice_policy::TraceStep;
 
 use crate::ui::text::ticks;
 use crate::ui::{Trace, TraceRow, TraceState};
 
 /// The steps of a decision made just now.
-pub(crate) fn of_steps(steps: &[TraceStep]) -> Trace {
-    let rows =
-        steps.iter().filter_map(|step| serde_json::to_value(step).ok()).map(|step| row(&step));
-    Trace { rows: rows.collect() }
+pub(crate) fn of_steps(trace: &sluice_policy::Trace) -> Trace {
+    of_log(&trace.to_json(), None)
 }
 
 /// The steps that the log kept; odd ones are shown as they are. The engine only asks for a charge:

@@ -2,20 +2,20 @@
 
 use sluice_domain::Role;
 
-use crate::compile::CompiledRule;
 use crate::decision::ApprovalPlan;
-use crate::document::{Approval, Approver};
+use crate::document::{Approval, Approver, Rule};
 
 const HOLD: u32 = 50;
 const EXPIRES: u32 = 30 * 60;
 
 /// The plan for a rule that parks; `blocks` from the most general to the most specific.
 pub(crate) fn plan<'b>(
-    rule: &CompiledRule,
+    pointer: &str,
+    rule: &Rule,
     blocks: impl Iterator<Item = &'b Approval>,
 ) -> ApprovalPlan {
     let mut plan = ApprovalPlan {
-        rule: rule.pointer.to_string(),
+        rule: pointer.to_owned(),
         hold: HOLD,
         expires: EXPIRES,
         approvers: vec![Approver::Role(Role::Admin), Approver::Role(Role::PolicyManager)],

@@ -1,11 +1,12 @@
 //! A call's arguments as raw JSON text, checked once and read lazily.
 
-use crate::json::check_strict;
+use crate::json::{TopLevel, check_strict};
 
 /// The arguments of one call: JSON text of an object that every reader reads alike.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     raw: &'a str,
+    top: TopLevel,
     /// From the log, with marks where values were not kept.
     recorded: bool,
 }
@@ -28,18 +29,18 @@ pub enum ArgumentsError {
 
 impl<'a> Arguments<'a> {
     /// No arguments: an empty object.
-    pub const EMPTY: Self = Self { raw: "{}", recorded: false };
+    pub const EMPTY: Self = Self { raw: "{}", top: TopLevel::NONE, recorded: false };
 
     /// Checks a text and takes it as arguments.
     pub fn parse(text: &'a str) -> Result<Self, ArgumentsError> {
-        check_strict(text).map_err(|error| ArgumentsError::Malformed {
+        let top = check_strict(text).map_err(|error| ArgumentsError::Malformed {
             reason: error.to_string(),
             at: error.at,
         })?;
         if !text.trim_start().starts_with('{') {
             return Err(ArgumentsError::NotAnObject);
         }
-        Ok(Self { raw: text, recorded: false })
+        Ok(Self { raw: text, top, recorded: false })
     }
 
     /// Arguments as the log keeps them: see [`recorded`](crate::recorded).
@@ -49,6 +50,10 @@ impl<'a> Arguments<'a> {
 
     pub(crate) const fn is_recorded(self) -> bool {
         self.recorded
+    }
+
+    pub(crate) const fn top(&self) -> &TopLevel {
+        &self.top
     }
 
     /// The text as it came.

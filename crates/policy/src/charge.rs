@@ -2,12 +2,14 @@
 
 use sluice_domain::{Amount, Charge, Code, OnUnavailable};
 
-use crate::compile::{CompiledLimit, RuleSet};
-use crate::decision::{StepKind, StepResult, TraceStep};
+use crate::compile::CompiledLimit;
+use crate::decide::Set;
+use crate::decision::{StepKind, StepResult};
 use crate::evaluate::Facts;
 use crate::item::Item;
 use crate::message::read_amount;
 use crate::phrase::limit_message;
+use crate::trace::Trace;
 
 /// A limit that no counter needs to be asked about.
 pub(crate) struct Refused {
@@ -21,18 +23,15 @@ pub(crate) struct Refused {
 /// The charges of every limit, and whether the log keeps all that they need.
 pub(crate) fn gather(
     tool: &str,
-    sets: &[(&RuleSet, Facts<'_, '_>)],
-    trace: &mut Vec<TraceStep>,
+    sets: &[Set<'_, '_, '_>],
+    trace: &mut Trace,
 ) -> Result<(Vec<Charge>, bool), Refused> {
     let mut charges: Vec<Charge> = Vec::new();
     let mut counted: Vec<&CompiledLimit> = Vec::new();
     let mut all_told = true;
-    let limits = sets.iter().flat_map(|(set, facts)| set.limits.iter().map(move |l| (l, facts)));
+    let limits = sets.iter().flat_map(|set| set.rules.limits.iter().map(|l| (l, &set.facts)));
     for (limit, facts) in limits {
-        let mut told = |step, result| {
-            let rule = Some(limit.pointer.clone());
-            trace.push(TraceStep { step, rule, result, conditions: Vec::new() });
-        };
+        let mut told = |step, result| trace.step(step, Some(limit.number), result);
         match amount(tool, limit, facts) {
             Ok(Some(amount)) => {
                 let again = counted.iter().any(|old| same_source(old, limit));
@@ -55,9 +54,9 @@ pub(crate) fn gather(
     match charges.iter().find(|charge| charge.amount > charge.max) {
         None => Ok((charges, all_told)),
         Some(never) => {
-            let of = |step: &&mut TraceStep| step.rule.as_deref() == Some(never.rule.as_str());
-            if let Some(step) = trace.iter_mut().find(of) {
-                step.result = StepResult::Refused;
+            let limit = counted.iter().find(|limit| *limit.pointer == never.rule);
+            if let Some(limit) = limit {
+                trace.refuse_limit(limit.number);
             }
             Err(Refused {
                 code: Code::RateLimited,

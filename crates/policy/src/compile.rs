@@ -1,20 +1,20 @@
 //! A checked document made ready for decisions: tools in a hash map, patterns
-//! sorted, paths in a tree, literals read, sentences written.
+//! sorted, paths in a tree, literals read, parts numbered for the traces.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::decision::ConditionInfo;
 use crate::document::{
-    Approval, Comparison, Condition, DefaultAction, Document, Limit, Mode, Rule, ToolEntry,
+    Comparison, Condition, DefaultAction, Document, Limit, Mode, Rule, ToolEntry,
 };
 use crate::extract::PathTree;
-use crate::json::{Place, escape_pointer};
+use crate::json::escape_pointer;
 use crate::matcher::Matcher;
 use crate::path::{Context, Path, Segment};
 use crate::pattern::{Pattern, is_pattern};
-use crate::phrase::{self, Form};
+use crate::phrase;
 use crate::problem::Problem;
+use crate::trace::{Number, Texts};
 
 /// A policy that can decide.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub struct CompiledPolicy {
     /// The most specific first.
     patterns: Vec<(Pattern, usize)>,
     entries: Vec<RuleSet>,
+    pub(crate) texts: Arc<Texts>,
 }
 
 /// Names and patterns.
@@ -50,28 +51,35 @@ impl Names {
     }
 }
 
-/// The rules of one entry.
+/// The rules of one entry, each list in the order of the document's.
 #[derive(Debug, Default)]
 pub(crate) struct RuleSet {
     pub(crate) require: Vec<CompiledRule>,
     pub(crate) deny_if: Vec<CompiledRule>,
     pub(crate) approve_if: Vec<CompiledRule>,
     pub(crate) limits: Vec<CompiledLimit>,
-    pub(crate) approval: Approval,
     pub(crate) paths: PathTree,
+    /// Comparisons of all its rules.
+    pub(crate) comparisons: usize,
+}
+
+impl RuleSet {
+    /// Steps that its rules and limits can put into a trace.
+    pub(crate) const fn steps(&self) -> usize {
+        self.require.len() + self.deny_if.len() + self.approve_if.len() + self.limits.len()
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
+    pub(crate) number: Number,
     pub(crate) pointer: Arc<str>,
     pub(crate) tests: Vec<Test>,
-    /// For each condition of a `require`, what it asks for; for other rules one clause for all.
-    pub(crate) words: Vec<String>,
-    pub(crate) on_deny: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct CompiledLimit {
+    pub(crate) number: Number,
     pub(crate) pointer: Arc<str>,
     pub(crate) limit: Limit,
     /// Where the amount is found, and its path in words.
@@ -81,7 +89,7 @@ pub(crate) struct CompiledLimit {
 /// A condition made ready.
 #[derive(Debug)]
 pub(crate) enum Test {
-    Compare { source: Source, matcher: Matcher, info: Arc<ConditionInfo> },
+    Compare { source: Source, matcher: Matcher, number: Number },
     Any(Vec<Test>),
     Not(Box<Test>),
 }
@@ -102,7 +110,7 @@ pub fn compile(text: &str) -> Result<CompiledPolicy, Vec<Problem>> {
 impl CompiledPolicy {
     pub(crate) fn new(document: Document) -> Self {
         let hide = Names::new(&document.hide);
-        let builder = Builder { hide: &hide };
+        let mut builder = Builder::default();
         let all_tools = builder.rule_set(&document.all_tools, "/all_tools");
         let mut exact = HashMap::with_capacity(document.tools.len());
         let mut patterns = Vec::new();
@@ -117,7 +125,8 @@ impl CompiledPolicy {
             }
         }
         patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.literals()));
-        Self { document, hide, all_tools, exact, patterns, entries }
+        let texts = Arc::new(builder.texts);
+        Self { document, hide, all_tools, exact, patterns, entries, texts }
     }
 
     /// The document in its long form.
@@ -146,8 +155,9 @@ impl CompiledPolicy {
         })
     }
 
-    pub(crate) fn rules(&self, index: usize) -> Option<&RuleSet> {
-        self.entries.get(index)
+    /// The entry by its index: compiled, and as the document has it.
+    pub(crate) fn rules(&self, index: usize) -> Option<(&RuleSet, &ToolEntry)> {
+        Some((self.entries.get(index)?, &self.document.tools.get(index)?.1))
     }
 
     /// The entry whose rules hold for a tool: its name or pattern, and the rules.
@@ -174,72 +184,13 @@ impl CompiledPolicy {
 
     /// The limits that calls of a tool are held to, each with its pointer.
     pub fn limits_of(&self, tool: &str) -> Vec<(&str, &Limit)> {
-        let own = self.entry_index(tool).and_then(|index| self.rules(index));
+        let own = self.entry_index(tool).and_then(|index| self.entries.get(index));
         let sets = std::iter::once(&self.all_tools).chain(own);
         sets.flat_map(|set| &set.limits).map(|limit| (&*limit.pointer, &limit.limit)).collect()
     }
-}
-
-struct Builder<'b> {
-    hide: &'b Names,
-}
-
-impl Builder<'_> {
-    fn rule_set(&self, entry: &ToolEntry, pointer: &str) -> RuleSet {
-        let mut paths = PathTree::default();
-        let mut rules = |rules: &[Rule], kind: &str, form: Form| -> Vec<CompiledRule> {
-            let pointers = (0..).map(|index: usize| format!("{pointer}/{kind}/{index}"));
-            rules
-                .iter()
-                .zip(pointers)
-                .map(|(rule, at)| self.rule(rule, at, form, &mut paths))
-                .collect()
-        };
-        let require = rules(&entry.require, "require", Form::Must);
-        let deny_if = rules(&entry.deny_if, "deny_if", Form::Is);
-        let approve_if = rules(&entry.approve_if, "approve_if", Form::Is);
-        let limits = entry.limits.iter().enumerate().map(|(index, limit)| CompiledLimit {
-            pointer: format!("{pointer}/limits/{index}").into(),
-            amount: match &limit.increment_from {
-                Some(path @ Path::Arguments(segments)) => {
-                    Some((paths.slot(segments), path.to_string()))
-                }
-                _ => None,
-            },
-            limit: limit.clone(),
-        });
-        let limits = limits.collect();
-        let approval = entry.approval.clone().unwrap_or_default();
-        RuleSet { require, deny_if, approve_if, limits, approval, paths }
-    }
-
-    fn rule(&self, rule: &Rule, pointer: String, form: Form, paths: &mut PathTree) -> CompiledRule {
-        let may_show = |comparison: &Comparison| self.may_show(comparison);
-        let words = match form {
-            Form::Must => {
-                rule.conditions.iter().map(|c| phrase::clause(c, form, &may_show)).collect()
-            }
-            Form::Is | Form::Holds => {
-                phrase::clauses(&rule.conditions, form, &may_show).into_iter().collect()
-            }
-        };
-        let place = format!("{pointer}/conditions");
-        let root = Place::ROOT;
-        let tests = rule
-            .conditions
-            .iter()
-            .enumerate()
-            .map(|(index, condition)| test(condition, &place, &root.index(index), paths));
-        CompiledRule {
-            tests: tests.collect(),
-            pointer: pointer.into(),
-            words,
-            on_deny: rule.on_deny.clone(),
-        }
-    }
 
     /// A value that names a hidden tool is not repeated to an agent.
-    fn may_show(&self, comparison: &Comparison) -> bool {
+    pub(crate) fn may_show(&self, comparison: &Comparison) -> bool {
         !phrase::is_private(&comparison.path) && !self.names_hidden(&comparison.value)
     }
 
@@ -256,30 +207,99 @@ impl Builder<'_> {
     }
 }
 
-fn test(condition: &Condition, base: &str, place: &Place<'_>, paths: &mut PathTree) -> Test {
-    match condition {
-        Condition::Compare(comparison) => Test::Compare {
-            source: match &comparison.path {
-                Path::Context(context) => Source::Context(*context),
-                Path::Arguments(segments) => {
-                    let each = segments.iter().position(|s| *s == Segment::Each);
-                    let (plain, rest) = segments.split_at(each.unwrap_or(segments.len()));
-                    Source::Slot(paths.slot(plain), rest.to_vec())
+#[derive(Default)]
+struct Builder {
+    texts: Texts,
+}
+
+impl Builder {
+    fn rule_set(&mut self, entry: &ToolEntry, pointer: &str) -> RuleSet {
+        let mut set = RuleSet::default();
+        set.require = self.rules(&entry.require, &format!("{pointer}/require"), &mut set);
+        set.deny_if = self.rules(&entry.deny_if, &format!("{pointer}/deny_if"), &mut set);
+        set.approve_if = self.rules(&entry.approve_if, &format!("{pointer}/approve_if"), &mut set);
+        let limits = entry.limits.iter().enumerate().map(|(index, limit)| {
+            let pointer: Arc<str> = format!("{pointer}/limits/{index}").into();
+            let amount = match &limit.increment_from {
+                Some(path @ Path::Arguments(segments)) => {
+                    Some((set.paths.slot(segments), path.to_string()))
                 }
-            },
-            matcher: Matcher::new(comparison),
-            info: Arc::new(ConditionInfo {
-                pointer: format!("{base}{}", place.pointer()),
-                path: comparison.path.to_string(),
-                op: comparison.op,
-                wanted: phrase::wanted(comparison),
-            }),
-        },
-        Condition::Any(inner) => {
-            let place = place.key("any");
-            let tests = inner.iter().enumerate();
-            Test::Any(tests.map(|(i, c)| test(c, base, &place.index(i), paths)).collect())
+                _ => None,
+            };
+            let number = self.texts.rule(&pointer);
+            CompiledLimit { number, pointer, amount, limit: limit.clone() }
+        });
+        set.limits = limits.collect();
+        set
+    }
+
+    fn rules(&mut self, rules: &[Rule], place: &str, set: &mut RuleSet) -> Vec<CompiledRule> {
+        let mut inside = String::new();
+        let mut out = Vec::with_capacity(rules.len());
+        for (index, rule) in rules.iter().enumerate() {
+            let pointer: Arc<str> = format!("{place}/{index}").into();
+            let number = self.texts.rule(&pointer);
+            let mut tests = Vec::with_capacity(rule.conditions.len());
+            for (index, condition) in rule.conditions.iter().enumerate() {
+                inside.clear();
+                inside.push_str("/conditions");
+                push_index(&mut inside, index);
+                tests.push(self.test(condition, &pointer, &mut inside, set));
+            }
+            out.push(CompiledRule { number, pointer, tests });
         }
-        Condition::Not(inner) => Test::Not(Box::new(test(inner, base, &place.key("not"), paths))),
+        out
+    }
+
+    /// `inside`: the way from the rule to the condition.
+    fn test(
+        &mut self,
+        condition: &Condition,
+        rule: &Arc<str>,
+        inside: &mut String,
+        set: &mut RuleSet,
+    ) -> Test {
+        let length = inside.len();
+        let test = match condition {
+            Condition::Compare(comparison) => {
+                set.comparisons += 1;
+                Test::Compare {
+                    source: source(&comparison.path, &mut set.paths),
+                    matcher: Matcher::new(comparison),
+                    number: self.texts.condition(rule, inside, comparison),
+                }
+            }
+            Condition::Any(inner) => {
+                let tests = inner.iter().enumerate().map(|(index, condition)| {
+                    inside.truncate(length);
+                    inside.push_str("/any");
+                    push_index(inside, index);
+                    self.test(condition, rule, inside, set)
+                });
+                Test::Any(tests.collect())
+            }
+            Condition::Not(inner) => {
+                inside.push_str("/not");
+                Test::Not(Box::new(self.test(inner, rule, inside, set)))
+            }
+        };
+        inside.truncate(length);
+        test
+    }
+}
+
+fn push_index(pointer: &mut String, index: usize) {
+    pointer.push('/');
+    pointer.push_str(&index.to_string());
+}
+
+fn source(path: &Path, paths: &mut PathTree) -> Source {
+    match path {
+        Path::Context(context) => Source::Context(*context),
+        Path::Arguments(segments) => {
+            let each = segments.iter().position(|s| *s == Segment::Each);
+            let (plain, rest) = segments.split_at(each.unwrap_or(segments.len()));
+            Source::Slot(paths.slot(plain), rest.to_vec())
+        }
     }
 }

@@ -6,13 +6,14 @@ use crate::approval;
 use crate::call::{CallInput, Settings, ToolFacts};
 use crate::charge::{self, Refused};
 use crate::compile::{CompiledPolicy, CompiledRule, RuleSet};
-use crate::decision::{
-    ApprovalPlan, ConditionTrace, Decision, StepKind, StepResult, TraceStep, Truth, Verdict,
-};
-use crate::document::{DefaultAction, Mode};
+use crate::decision::{ApprovalPlan, Decision, StepKind, StepResult, Truth, Verdict};
+use crate::document::{Comparison, DefaultAction, Mode, ToolEntry};
 use crate::evaluate::{Facts, Over};
 use crate::message;
+use crate::trace::Trace;
 
+/// Steps of a decision besides those of rules and limits.
+const FIXED_STEPS: usize = 6;
 /// Bytes of a tool's name; a longer one is no tool's.
 const MAX_NAME: usize = 512;
 
@@ -20,18 +21,26 @@ const MAX_NAME: usize = 512;
 pub fn decide_without_policy() -> Decision {
     let stop =
         Stop::new(Verdict::Deny, Code::NoPolicy, "(no policy)", message::NO_POLICY.to_owned());
-    stop.decision(Vec::new())
+    stop.decision(Trace::default())
 }
 
 impl CompiledPolicy {
     /// Decides one call. Limits are decided by the counters: the charges say what to reserve.
     pub fn decide(&self, call: &CallInput<'_>) -> Decision {
         let observing = call.observe || self.mode() == Mode::Observe;
+        // A name that is too long for a tool is not compared with patterns.
+        let index = if call.tool.len() > MAX_NAME { None } else { self.entry_index(call.tool) };
+        let entry = index.and_then(|index| self.rules(index));
+        let sets = std::iter::once(&self.all_tools).chain(entry.map(|(rules, _)| rules));
+        let (steps, comparisons) = sets.fold((FIXED_STEPS, 0), |(steps, comparisons), set| {
+            (steps + set.steps(), comparisons + set.comparisons)
+        });
         let mut run = Run {
             policy: self,
             call,
+            entry,
             observing,
-            trace: Vec::with_capacity(16),
+            trace: Trace::new(&self.texts, steps, comparisons),
             set_aside: None,
             cannot_tell: false,
             schema_note: None,
@@ -83,7 +92,7 @@ impl Stop {
         Self { verdict, code, rule: rule.to_owned(), message, counter: None }
     }
 
-    fn decision(self, trace: Vec<TraceStep>) -> Decision {
+    fn decision(self, trace: Trace) -> Decision {
         Decision {
             verdict: self.verdict,
             code: self.code,
@@ -112,29 +121,41 @@ struct Pass {
 struct Run<'r, 'c> {
     policy: &'r CompiledPolicy,
     call: &'r CallInput<'c>,
+    entry: Option<(&'r RuleSet, &'r ToolEntry)>,
     observing: bool,
-    trace: Vec<TraceStep>,
+    trace: Trace,
     /// Under `observe`: the first refusal of the policy. Its later steps are not taken.
     set_aside: Option<Stop>,
     cannot_tell: bool,
     schema_note: Option<String>,
 }
 
-/// A rule set and what it sees of the call.
-type Sets<'s, 'r, 'c> = [(&'r RuleSet, Facts<'s, 'c>)];
+/// Rules, and what they see of the call.
+pub(crate) struct Set<'s, 'r, 'c> {
+    pub(crate) rules: &'r RuleSet,
+    entry: &'r ToolEntry,
+    pub(crate) facts: Facts<'s, 'c>,
+}
+
+impl<'s, 'r, 'c> Set<'s, 'r, 'c> {
+    fn new((rules, entry): (&'r RuleSet, &'r ToolEntry), call: &'s CallInput<'c>) -> Self {
+        Self { rules, entry, facts: Facts::new(rules, call) }
+    }
+}
 
 impl<'r, 'c> Run<'r, 'c> {
     fn steps(&mut self) -> Result<Pass, Stop> {
         self.hidden()?;
         self.server()?;
-        let entry = self.entry()?;
+        self.named()?;
         if self.set_aside.is_some() {
             self.schema()?;
             return Ok(Pass::default());
         }
-        let sets: Vec<_> = std::iter::once(&self.policy.all_tools)
-            .chain(entry)
-            .map(|set| (set, Facts::new(set, self.call)))
+        let policy = self.policy;
+        let sets: Vec<_> = std::iter::once((&policy.all_tools, &policy.document.all_tools))
+            .chain(self.entry)
+            .map(|rules| Set::new(rules, self.call))
             .collect();
         self.require(&sets)?;
         self.deny_if(&sets)?;
@@ -151,7 +172,7 @@ impl<'r, 'c> Run<'r, 'c> {
     }
 
     fn step(&mut self, step: StepKind, result: StepResult) {
-        self.trace.push(TraceStep { step, rule: None, result, conditions: Vec::new() });
+        self.trace.step(step, None, result);
     }
 
     /// A refusal of the policy: final, or under `observe` set aside.
@@ -200,83 +221,65 @@ impl<'r, 'c> Run<'r, 'c> {
         Err(Stop::new(verdict, code, rule, message))
     }
 
-    fn entry(&mut self) -> Result<Option<&'r RuleSet>, Stop> {
+    fn named(&mut self) -> Result<(), Stop> {
         if self.set_aside.is_some() {
-            return Ok(None);
+            return Ok(());
         }
-        let policy = self.policy;
-        let entry = policy.entry_index(self.call.tool).and_then(|index| policy.rules(index));
-        if entry.is_some() || policy.default() == DefaultAction::Allow {
+        if self.entry.is_some() || self.policy.default() == DefaultAction::Allow {
             self.step(StepKind::Default, StepResult::Passed);
-            return Ok(entry);
+            return Ok(());
         }
         self.step(StepKind::Default, StepResult::Refused);
         let message = message::default_deny(self.call.tool);
-        self.refuse(Stop::new(Verdict::Deny, Code::DefaultDeny, "(default deny)", message))?;
-        Ok(None)
+        self.refuse(Stop::new(Verdict::Deny, Code::DefaultDeny, "(default deny)", message))
     }
 
-    fn rule_step(
-        &mut self,
-        step: StepKind,
-        rule: &CompiledRule,
-        result: StepResult,
-        conditions: Vec<ConditionTrace>,
-    ) {
+    fn rule_step(&mut self, step: StepKind, rule: &CompiledRule, result: StepResult) {
         self.cannot_tell |= result == StepResult::CannotTell;
-        self.trace.push(TraceStep { step, rule: Some(rule.pointer.clone()), result, conditions });
+        self.trace.step(step, Some(rule.number), result);
     }
 
-    fn require(&mut self, sets: &Sets<'_, 'r, 'c>) -> Result<(), Stop> {
-        for (set, facts) in sets {
-            for rule in &set.require {
-                let mut conditions = Vec::new();
-                let truth = facts.rule(rule, Over::Every, &mut conditions);
-                let result = match truth {
+    fn require(&mut self, sets: &[Set<'_, 'r, 'c>]) -> Result<(), Stop> {
+        let may_show = may_show(self.policy);
+        for set in sets {
+            for (rule, written) in set.rules.require.iter().zip(&set.entry.require) {
+                let result = match set.facts.rule(rule, Over::Every, &mut self.trace) {
                     Truth::True => StepResult::Passed,
                     Truth::CannotTell => StepResult::CannotTell,
                     _ => StepResult::Refused,
                 };
+                let (tool, tested) = (self.call.tool, &self.trace);
                 let refused = (result == StepResult::Refused)
-                    .then(|| message::require_failed(self.call.tool, rule, &conditions));
-                self.rule_step(StepKind::Require, rule, result, conditions);
+                    .then(|| message::require_failed(tool, written, tested, &may_show));
+                self.rule_step(StepKind::Require, rule, result);
                 if let Some(message) = refused {
-                    let pointer = &rule.pointer;
-                    return self.refuse(Stop::new(
-                        Verdict::Deny,
-                        Code::RequireFailed,
-                        pointer,
-                        message,
-                    ));
+                    let code = Code::RequireFailed;
+                    return self.refuse(Stop::new(Verdict::Deny, code, &rule.pointer, message));
                 }
             }
         }
         Ok(())
     }
 
-    fn deny_if(&mut self, sets: &Sets<'_, 'r, 'c>) -> Result<(), Stop> {
+    fn deny_if(&mut self, sets: &[Set<'_, 'r, 'c>]) -> Result<(), Stop> {
         if self.set_aside.is_some() {
             return Ok(());
         }
-        for (set, facts) in sets {
-            for rule in &set.deny_if {
-                let mut conditions = Vec::new();
-                let result = match facts.rule(rule, Over::Any, &mut conditions) {
+        let may_show = may_show(self.policy);
+        for set in sets {
+            for (rule, written) in set.rules.deny_if.iter().zip(&set.entry.deny_if) {
+                let result = match set.facts.rule(rule, Over::Any, &mut self.trace) {
                     Truth::True | Truth::WrongType => StepResult::Refused,
                     Truth::CannotTell => StepResult::CannotTell,
                     Truth::False | Truth::Missing => StepResult::Passed,
                 };
+                let (tool, tested) = (self.call.tool, &self.trace);
                 let refused = (result == StepResult::Refused)
-                    .then(|| message::deny_if_matched(self.call.tool, rule, &conditions));
-                self.rule_step(StepKind::DenyIf, rule, result, conditions);
+                    .then(|| message::deny_if_matched(tool, written, tested, &may_show));
+                self.rule_step(StepKind::DenyIf, rule, result);
                 if let Some(message) = refused {
-                    let pointer = &rule.pointer;
-                    return self.refuse(Stop::new(
-                        Verdict::Deny,
-                        Code::DenyIfMatched,
-                        pointer,
-                        message,
-                    ));
+                    let code = Code::DenyIfMatched;
+                    return self.refuse(Stop::new(Verdict::Deny, code, &rule.pointer, message));
                 }
             }
         }
@@ -303,7 +306,7 @@ impl<'r, 'c> Run<'r, 'c> {
         Err(Stop::new(Verdict::Deny, Code::ArgumentsInvalid, "(schema)", message))
     }
 
-    fn charges(&mut self, sets: &Sets<'_, 'r, 'c>) -> Result<Vec<Charge>, Stop> {
+    fn charges(&mut self, sets: &[Set<'_, 'r, 'c>]) -> Result<Vec<Charge>, Stop> {
         match charge::gather(self.call.tool, sets, &mut self.trace) {
             Ok((charges, all_told)) => {
                 self.cannot_tell |= !all_told;
@@ -318,21 +321,20 @@ impl<'r, 'c> Run<'r, 'c> {
         }
     }
 
-    fn approve_if(&mut self, sets: &Sets<'_, 'r, 'c>) -> Option<(ApprovalPlan, String)> {
-        for (set, facts) in sets {
-            for rule in &set.approve_if {
-                let mut conditions = Vec::new();
-                let result = match facts.rule(rule, Over::Any, &mut conditions) {
+    fn approve_if(&mut self, sets: &[Set<'_, 'r, 'c>]) -> Option<(ApprovalPlan, String)> {
+        for set in sets {
+            for (rule, written) in set.rules.approve_if.iter().zip(&set.entry.approve_if) {
+                let result = match set.facts.rule(rule, Over::Any, &mut self.trace) {
                     Truth::True | Truth::WrongType => StepResult::Parks,
                     Truth::CannotTell => StepResult::CannotTell,
                     Truth::False | Truth::Missing => StepResult::Passed,
                 };
-                let parked = result == StepResult::Parks;
-                self.rule_step(StepKind::ApproveIf, rule, result, conditions);
-                if parked {
-                    let message = message::needs_approval(self.call.tool, rule);
-                    let own = sets.iter().map(|(set, _)| &set.approval);
-                    return Some((approval::plan(rule, own), message));
+                self.rule_step(StepKind::ApproveIf, rule, result);
+                if result == StepResult::Parks {
+                    let may_show = may_show(self.policy);
+                    let message = message::needs_approval(self.call.tool, written, &may_show);
+                    let blocks = sets.iter().filter_map(|set| set.entry.approval.as_ref());
+                    return Some((approval::plan(&rule.pointer, written, blocks), message));
                 }
             }
         }
@@ -379,4 +381,9 @@ impl<'r, 'c> Run<'r, 'c> {
             trace: self.trace,
         }
     }
+}
+
+/// Which values an agent may be told.
+fn may_show(policy: &CompiledPolicy) -> impl Fn(&Comparison) -> bool {
+    |comparison| policy.may_show(comparison)
 }

@@ -1,13 +1,10 @@
 //! What was decided, and why.
 
-use std::sync::Arc;
-
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use sluice_domain::{Charge, Code};
 
 use crate::document::Approver;
-use crate::op::Op;
+use crate::trace::Trace;
 
 /// What to do with the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -49,7 +46,7 @@ pub struct Decision {
     /// What does not fit the pinned input schema, where the server's setting is `log`.
     pub schema_note: Option<String>,
     /// Every step that was looked at, in order.
-    pub trace: Vec<TraceStep>,
+    pub trace: Trace,
 }
 
 /// How the approval of a parked call goes.
@@ -86,6 +83,25 @@ pub enum StepKind {
     ApproveIf,
 }
 
+impl StepKind {
+    /// The word in a trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hide => "hide",
+            Self::UnknownTool => "unknown_tool",
+            Self::Drift => "drift",
+            Self::Held => "held",
+            Self::Default => "default",
+            Self::Require => "require",
+            Self::DenyIf => "deny_if",
+            Self::Schema => "schema",
+            Self::Amount => "amount",
+            Self::Limit => "limit",
+            Self::ApproveIf => "approve_if",
+        }
+    }
+}
+
 /// How a step came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,37 +120,18 @@ pub enum StepResult {
     CannotTell,
 }
 
-/// One line of "why?".
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceStep {
-    pub step: StepKind,
-    /// JSON Pointer of the rule, where it is one.
-    pub rule: Option<Arc<str>>,
-    pub result: StepResult,
-    /// What was compared, in order; a rule stops at its first condition that settles it.
-    pub conditions: Vec<ConditionTrace>,
-}
-
-/// A condition as the document states it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConditionInfo {
-    /// JSON Pointer of the condition.
-    pub pointer: String,
-    pub path: String,
-    pub op: Op,
-    /// `at most 100`: what the condition asks for, in words.
-    pub wanted: String,
-}
-
-/// How one condition came out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConditionTrace {
-    pub condition: Arc<ConditionInfo>,
-    pub result: Truth,
-    /// Type of what was found; `None`: nothing was there.
-    pub found: Option<Found>,
-    /// The value's JSON text, only where the caller asked for values.
-    pub value: Option<String>,
+impl StepResult {
+    /// The word in a trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Refused => "refused",
+            Self::Parks => "parks",
+            Self::Charges => "charges",
+            Self::Noted => "noted",
+            Self::CannotTell => "cannot_tell",
+        }
+    }
 }
 
 /// A value's type and size, without the value.
@@ -159,6 +156,18 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
+    /// The word in a trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::List => "list",
+            Self::Object => "object",
+        }
+    }
+
     /// With its article, for messages.
     pub const fn words(self) -> &'static str {
         match self {
@@ -200,47 +209,11 @@ impl Truth {
         }
     }
 
-    const fn why(self) -> Option<&'static str> {
+    pub(crate) const fn why(self) -> Option<&'static str> {
         match self {
             Self::Missing => Some("missing"),
             Self::WrongType => Some("wrong_type"),
             _ => None,
         }
-    }
-}
-
-impl Serialize for TraceStep {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("TraceStep", 4)?;
-        out.serialize_field("step", &self.step)?;
-        if let Some(rule) = &self.rule {
-            out.serialize_field("rule", &**rule)?;
-        }
-        out.serialize_field("result", &self.result)?;
-        if !self.conditions.is_empty() {
-            out.serialize_field("conditions", &self.conditions)?;
-        }
-        out.end()
-    }
-}
-
-impl Serialize for ConditionTrace {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("ConditionTrace", 8)?;
-        out.serialize_field("pointer", &self.condition.pointer)?;
-        out.serialize_field("path", &self.condition.path)?;
-        out.serialize_field("op", &self.condition.op)?;
-        out.serialize_field("wanted", &self.condition.wanted)?;
-        out.serialize_field("result", self.result.as_str())?;
-        if let Some(why) = self.result.why() {
-            out.serialize_field("why", why)?;
-        }
-        if let Some(found) = &self.found {
-            out.serialize_field("found", found)?;
-        }
-        if let Some(value) = &self.value {
-            out.serialize_field("value", value)?;
-        }
-        out.end()
     }
 }

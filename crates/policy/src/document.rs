@@ -2,6 +2,7 @@
 //! normalised text; rule ids are JSON Pointers into that.
 
 use std::fmt;
+use std::sync::Arc;
 
 use regex::Regex;
 use serde::ser::SerializeMap;
@@ -67,7 +68,7 @@ pub struct Rule {
 /// One condition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
-    Compare(Comparison),
+    Compare(Arc<Comparison>),
     /// At least one of them.
     Any(Vec<Condition>),
     /// The opposite; unknown stays unknown.
@@ -82,7 +83,7 @@ pub struct Comparison {
     pub value: Value,
     /// The compiled `value` of `regex`.
     #[serde(skip)]
-    pub(crate) regex: Option<Regex>,
+    pub(crate) regex: Option<Arc<Regex>>,
 }
 
 impl PartialEq for Comparison {

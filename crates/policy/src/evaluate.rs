@@ -6,11 +6,12 @@ use sluice_domain::{Category, Severity};
 
 use crate::call::CallInput;
 use crate::compile::{CompiledRule, RuleSet, Source, Test};
-use crate::decision::{ConditionTrace, Truth};
+use crate::decision::Truth;
 use crate::extract::walk;
 use crate::item::Item;
 use crate::matcher::Matcher;
 use crate::path::{Context, Segment};
+use crate::trace::Trace;
 
 /// What `[*]` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,18 +45,12 @@ pub(crate) struct Facts<'f, 'c> {
 
 impl<'f, 'c> Facts<'f, 'c> {
     pub(crate) fn new(set: &RuleSet, call: &'f CallInput<'c>) -> Self {
-        let slots = set.paths.extract(call.arguments.raw(), call.arguments.is_recorded());
+        let slots = set.paths.extract(&call.arguments);
         Self { call, slots }
     }
 
     /// All conditions AND-ed; what was compared goes into `trace`.
-    pub(crate) fn rule(
-        &self,
-        rule: &CompiledRule,
-        over: Over,
-        trace: &mut Vec<ConditionTrace>,
-    ) -> Truth {
-        trace.reserve_exact(rule.tests.len());
+    pub(crate) fn rule(&self, rule: &CompiledRule, over: Over, trace: &mut Trace) -> Truth {
         let mut truth = Truth::True;
         for test in &rule.tests {
             truth = and(truth, self.test(test, over, trace));
@@ -66,13 +61,11 @@ impl<'f, 'c> Facts<'f, 'c> {
         truth
     }
 
-    fn test(&self, test: &Test, over: Over, trace: &mut Vec<ConditionTrace>) -> Truth {
+    fn test(&self, test: &Test, over: Over, trace: &mut Trace) -> Truth {
         match test {
-            Test::Compare { source, matcher, info } => {
+            Test::Compare { source, matcher, number } => {
                 let (result, item) = self.compare(source, matcher, over);
-                let value = self.call.show_values.then(|| item.text()).flatten();
-                let (condition, found) = (info.clone(), item.found());
-                trace.push(ConditionTrace { condition, result, found, value });
+                trace.condition(*number, result, &item, self.call.show_values);
                 result
             }
             Test::Any(tests) => {

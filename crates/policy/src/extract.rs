@@ -1,6 +1,7 @@
 //! Finds the values that a rule set's paths name, in one pass over the
 //! arguments' text. Nothing is built but one slot a path.
 
+use crate::arguments::Arguments;
 use crate::decision::ValueKind;
 use crate::item::{Item, kind_of};
 use crate::json::{Lexer, SyntaxError};
@@ -67,19 +68,21 @@ impl PathTree {
         }
     }
 
-    /// One item a slot. `raw` is JSON that was checked.
-    pub(crate) fn extract<'a>(&self, raw: &'a str, recorded: bool) -> Vec<Item<'a>> {
-        if self.slots == 0 {
-            return Vec::new();
-        }
+    /// One item a slot.
+    pub(crate) fn extract<'a>(&self, arguments: &Arguments<'a>) -> Vec<Item<'a>> {
+        let Some(root) = self.nodes.first() else { return Vec::new() };
         let mut pass = Pass {
             tree: self,
-            lexer: Lexer::new(raw),
+            lexer: Lexer::new(arguments.raw()),
             slots: vec![Item::Missing; self.slots],
-            recorded,
+            recorded: arguments.is_recorded(),
         };
         // Cannot fail on checked text; if it did, what was not read stays missing.
-        let _ = pass.visit(0, 0);
+        let _ = if pass.recorded || !arguments.top().is_complete() {
+            pass.visit(0, 0)
+        } else {
+            pass.members(root, arguments)
+        };
         pass.slots
     }
 }
@@ -91,7 +94,24 @@ struct Pass<'p, 'a> {
     recorded: bool,
 }
 
-impl<'p> Pass<'p, '_> {
+impl<'p, 'a> Pass<'p, 'a> {
+    /// The members of the arguments, whose places are known.
+    fn members(&mut self, root: &'p Branch, arguments: &Arguments<'a>) -> Result<(), SyntaxError> {
+        for (key, child) in &root.keys {
+            let Some((start, text)) = arguments.top().find(arguments.raw(), key) else { continue };
+            let branch = &self.tree.nodes[*child];
+            if let (true, true, Some(slot)) =
+                (branch.keys.is_empty(), branch.indexes.is_empty(), branch.slot)
+            {
+                self.slots[slot] = Item::raw(text);
+            } else {
+                self.lexer.at = start;
+                self.visit(*child, 1)?;
+            }
+        }
+        Ok(())
+    }
+
     fn visit(&mut self, at: usize, depth: usize) -> Result<(), SyntaxError> {
         self.lexer.space();
         let start = self.lexer.at;
@@ -100,7 +120,7 @@ impl<'p> Pass<'p, '_> {
         match self.lexer.peek() {
             Some(b'{') => self.object(at, depth)?,
             Some(b'[') if !branch.indexes.is_empty() => self.list(branch, depth)?,
-            _ => self.lexer.skip(depth)?,
+            _ => self.lexer.pass()?,
         }
         let text = self.lexer.since(start);
         let kind = kind_of(text);
@@ -126,14 +146,22 @@ impl<'p> Pass<'p, '_> {
         let tree: &'p PathTree = self.tree;
         let keys = &tree.nodes[at].keys;
         if keys.is_empty() {
-            return self.lexer.skip(depth);
+            return self.lexer.pass();
         }
         let mut members = self.lexer.object(depth)?;
+        let mut left = keys.len();
         while let Some((key, _)) = members.next(&mut self.lexer)? {
             let key = key.decode();
             match keys.binary_search_by(|(other, _)| other.as_str().cmp(&key)) {
-                Ok(found) => self.visit(keys[found].1, depth + 1)?,
-                Err(_) => self.lexer.skip(depth + 1)?,
+                Ok(found) => {
+                    self.visit(keys[found].1, depth + 1)?;
+                    // No key stands twice: what follows matters only for where the object ends.
+                    left -= 1;
+                    if left == 0 {
+                        return if depth == 0 { Ok(()) } else { self.lexer.leave(1) };
+                    }
+                }
+                Err(_) => self.lexer.pass()?,
             }
         }
         Ok(())
@@ -142,10 +170,16 @@ impl<'p> Pass<'p, '_> {
     fn list(&mut self, branch: &'p Branch, depth: usize) -> Result<(), SyntaxError> {
         let mut items = self.lexer.list(depth)?;
         let mut index: u32 = 0;
+        let last = branch.indexes.last().map(|(index, _)| *index);
         while items.next(&mut self.lexer)? {
             match branch.indexes.binary_search_by_key(&index, |(other, _)| *other) {
-                Ok(found) => self.visit(branch.indexes[found].1, depth + 1)?,
-                Err(_) => self.lexer.skip(depth + 1)?,
+                Ok(found) => {
+                    self.visit(branch.indexes[found].1, depth + 1)?;
+                    if last == Some(index) {
+                        return self.lexer.leave(1);
+                    }
+                }
+                Err(_) => self.lexer.pass()?,
             }
             index = index.saturating_add(1);
         }
@@ -200,77 +234,103 @@ pub(crate) fn walk<'a>(
     segments: &[Segment],
     recorded: bool,
     look: &mut impl FnMut(Item<'a>) -> bool,
-) -> bool {
-    let Item::Raw(kind, text) = item else { return look(item) };
-    if recorded && let Some(kind) = marker(text) {
-        return look(match (segments.first(), kind) {
-            (None, _) => Item::Untold(Some(kind)),
-            (_, ValueKind::Null) => Item::Missing,
-            (Some(Segment::Key(_)), ValueKind::Object)
-            | (Some(Segment::Index(_) | Segment::Each), ValueKind::List) => Item::Untold(None),
-            _ => Item::Blocked(kind),
-        });
-    }
-    let Some((segment, rest)) = segments.split_first() else { return look(item) };
-    let mut lexer = Lexer::new(text);
-    let result = match (segment, kind) {
-        (_, ValueKind::Null) => return look(Item::Missing),
-        (Segment::Key(key), ValueKind::Object) => member(&mut lexer, key),
-        (Segment::Index(index), ValueKind::List) => element(&mut lexer, *index),
-        (Segment::Each, ValueKind::List) => {
-            return each(&mut lexer, rest, recorded, look).unwrap_or(true);
-        }
-        _ => return look(Item::Blocked(kind)),
+) {
+    let Item::Raw(_, text) = item else {
+        look(item);
+        return;
     };
-    walk(result.ok().flatten().map_or(Item::Missing, Item::raw), rest, recorded, look)
+    // Cannot fail on checked text.
+    let _ = Walk { lexer: Lexer::new(text), recorded, look }.value(segments);
 }
 
-fn each<'a>(
-    lexer: &mut Lexer<'a>,
-    rest: &[Segment],
+struct Walk<'l, 'a, L> {
+    lexer: Lexer<'a>,
     recorded: bool,
-    look: &mut impl FnMut(Item<'a>) -> bool,
-) -> Result<bool, SyntaxError> {
-    let mut items = lexer.list(0)?;
-    let mut any = false;
-    while items.next(lexer)? {
-        any = true;
-        if !walk(Item::raw(next_value(lexer)?), rest, recorded, look) {
-            return Ok(false);
-        }
-    }
-    Ok(any || look(Item::Empty))
+    look: &'l mut L,
 }
 
-fn next_value<'a>(lexer: &mut Lexer<'a>) -> Result<&'a str, SyntaxError> {
-    lexer.space();
-    let start = lexer.at;
-    lexer.skip(0)?;
-    Ok(lexer.since(start))
-}
-
-fn member<'a>(lexer: &mut Lexer<'a>, wanted: &str) -> Result<Option<&'a str>, SyntaxError> {
-    let mut members = lexer.object(0)?;
-    while let Some((key, _)) = members.next(lexer)? {
-        let value = next_value(lexer)?;
-        if key.decode() == wanted {
-            return Ok(Some(value));
+impl<'a, L: FnMut(Item<'a>) -> bool> Walk<'_, 'a, L> {
+    /// From the value that comes next; whether to go on, with the lexer behind the value.
+    fn value(&mut self, segments: &[Segment]) -> Result<bool, SyntaxError> {
+        self.lexer.space();
+        let rest = self.lexer.rest();
+        let kind = kind_of(rest);
+        if self.recorded
+            && let Some(kind) = marker(rest)
+        {
+            return self.end(|_| untold(segments.first(), kind));
+        }
+        match (segments.split_first(), kind) {
+            (None, _) => self.end(|text| Item::Raw(kind, text)),
+            (Some((Segment::Key(key), rest)), ValueKind::Object) => self.member(key, rest),
+            (Some((Segment::Index(index), rest)), ValueKind::List) => self.element(*index, rest),
+            (Some((Segment::Each, rest)), ValueKind::List) => self.each(rest),
+            (_, ValueKind::Null) => self.end(|_| Item::Missing),
+            _ => self.end(|_| Item::Blocked(kind)),
         }
     }
-    Ok(None)
+
+    fn end(&mut self, item: impl FnOnce(&'a str) -> Item<'a>) -> Result<bool, SyntaxError> {
+        let start = self.lexer.at;
+        self.lexer.pass()?;
+        Ok((self.look)(item(self.lexer.since(start))))
+    }
+
+    fn member(&mut self, wanted: &str, rest: &[Segment]) -> Result<bool, SyntaxError> {
+        let mut members = self.lexer.object(0)?;
+        while let Some((key, _)) = members.next(&mut self.lexer)? {
+            if key.means(wanted) {
+                return self.inside(rest);
+            }
+            self.lexer.pass()?;
+        }
+        Ok((self.look)(Item::Missing))
+    }
+
+    fn element(&mut self, wanted: u32, rest: &[Segment]) -> Result<bool, SyntaxError> {
+        let mut items = self.lexer.list(0)?;
+        let mut index = 0;
+        while items.next(&mut self.lexer)? {
+            if index == wanted {
+                return self.inside(rest);
+            }
+            self.lexer.pass()?;
+            index += 1;
+        }
+        Ok((self.look)(Item::Missing))
+    }
+
+    /// A value of an object or a list, of which the others do not matter.
+    fn inside(&mut self, rest: &[Segment]) -> Result<bool, SyntaxError> {
+        let go_on = self.value(rest)?;
+        if go_on {
+            self.lexer.leave(1)?;
+        }
+        Ok(go_on)
+    }
+
+    fn each(&mut self, rest: &[Segment]) -> Result<bool, SyntaxError> {
+        let mut items = self.lexer.list(0)?;
+        let mut any = false;
+        while items.next(&mut self.lexer)? {
+            any = true;
+            if !self.value(rest)? {
+                return Ok(false);
+            }
+        }
+        Ok(any || (self.look)(Item::Empty))
+    }
 }
 
-fn element<'a>(lexer: &mut Lexer<'a>, wanted: u32) -> Result<Option<&'a str>, SyntaxError> {
-    let mut items = lexer.list(0)?;
-    let mut index = 0;
-    while items.next(lexer)? {
-        let value = next_value(lexer)?;
-        if index == wanted {
-            return Ok(Some(value));
-        }
-        index += 1;
+/// What a path finds in a value of which only the type is known.
+fn untold(next: Option<&Segment>, kind: ValueKind) -> Item<'static> {
+    match (next, kind) {
+        (None, _) => Item::Untold(Some(kind)),
+        (_, ValueKind::Null) => Item::Missing,
+        (Some(Segment::Key(_)), ValueKind::Object)
+        | (Some(Segment::Index(_) | Segment::Each), ValueKind::List) => Item::Untold(None),
+        _ => Item::Blocked(kind),
     }
-    Ok(None)
 }
 
 /// The type that a recorded value had, where only that was kept: see [`recorded`](crate::recorded).

@@ -36,6 +36,7 @@ mod shape;
 mod short_forms;
 mod simulate;
 mod suggest;
+mod trace;
 
 pub use arguments::{Arguments, ArgumentsError};
 pub use call::{CallInput, Settings, ToolFacts};
@@ -47,8 +48,7 @@ pub use check::{Checked, KnownTool, check, check_bytes};
 pub use compile::{CompiledPolicy, compile};
 pub use decide::decide_without_policy;
 pub use decision::{
-    ApprovalPlan, ConditionInfo, ConditionTrace, Decision, Found, StepKind, StepResult, TraceStep,
-    Truth, ValueKind, Verdict,
+    ApprovalPlan, Decision, Found, StepKind, StepResult, Truth, ValueKind, Verdict,
 };
 pub use diff::{Change, ChangeKind, diff};
 pub use document::{
@@ -68,3 +68,4 @@ pub use simulate::{
     Simulation, Tally, compare, simulate,
 };
 pub use suggest::nearest;
+pub use trace::{ConditionTrace, Trace, TraceStep};

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use regex::Regex;
 use serde_json::Value;
@@ -103,7 +104,7 @@ pub(crate) enum Matcher {
         accept: fn(Ordering) -> bool,
     },
     Exists(bool),
-    Regex(Regex),
+    Regex(Arc<Regex>),
     Contains(Literal),
     Starts(String),
     Ends(String),
@@ -230,7 +231,7 @@ fn elements<'a>(item: &Item<'a>, mut stop: impl FnMut(Item<'a>) -> bool) -> Opti
     while items.next(&mut lexer).ok()? {
         lexer.space();
         let start = lexer.at;
-        lexer.skip(0).ok()?;
+        lexer.pass().ok()?;
         count += 1;
         if stop(Item::raw(lexer.since(start))) {
             return Some((true, count));

@@ -5,9 +5,11 @@ use std::str::FromStr;
 
 use sluice_domain::{Amount, AmountError};
 
-use crate::compile::CompiledRule;
-use crate::decision::{ConditionTrace, Truth, ValueKind};
+use crate::decision::{Truth, ValueKind};
+use crate::document::Rule;
 use crate::item::Item;
+use crate::phrase::{Form, MayShow, clause, clauses};
+use crate::trace::{ConditionTrace, Trace};
 
 pub(crate) const NO_POLICY: &str =
     "This grant has no policy, so every call is refused. Attach a policy to the grant.";
@@ -40,37 +42,43 @@ pub(crate) fn schema(tool: &str, problem: &str) -> String {
 }
 
 /// A `require` that failed: its first condition that is not true, and why.
-pub(crate) fn require_failed(tool: &str, rule: &CompiledRule, trace: &[ConditionTrace]) -> String {
+pub(crate) fn require_failed(
+    tool: &str,
+    rule: &Rule,
+    tested: &Trace,
+    may_show: MayShow<'_>,
+) -> String {
     if let Some(message) = &rule.on_deny {
         return message.clone();
     }
-    let wrong = trace.iter().find(|condition| condition.result != Truth::True);
-    // The trace is in the order of the conditions; nested ones share their condition's words.
-    let index = wrong.and_then(|condition| top_index(rule, condition)).unwrap_or(0);
-    let words = rule.words.get(index).map_or("", String::as_str);
-    format!("{tool} is refused: {words}{}.", wrong.map_or_else(String::new, note))
-}
-
-fn top_index(rule: &CompiledRule, condition: &ConditionTrace) -> Option<usize> {
-    let inside = condition.condition.pointer.strip_prefix(&*rule.pointer)?;
-    inside.strip_prefix("/conditions/")?.split('/').next()?.parse().ok()
+    let wrong = tested.pending().find(|condition| condition.result() != Truth::True);
+    // Nested ones share the words of the condition that they stand in.
+    let condition = rule.conditions.get(wrong.and_then(ConditionTrace::top).unwrap_or(0));
+    let words = condition.map(|condition| clause(condition, Form::Must, may_show));
+    let note = wrong.map_or_else(String::new, note);
+    format!("{tool} is refused: {}{note}.", words.unwrap_or_default())
 }
 
 /// A `deny_if` that holds.
-pub(crate) fn deny_if_matched(tool: &str, rule: &CompiledRule, trace: &[ConditionTrace]) -> String {
+pub(crate) fn deny_if_matched(
+    tool: &str,
+    rule: &Rule,
+    tested: &Trace,
+    may_show: MayShow<'_>,
+) -> String {
     if let Some(message) = &rule.on_deny {
         return message.clone();
     }
-    let Some(words) = rule.words.first() else {
+    let Some(words) = clauses(&rule.conditions, Form::Is, may_show) else {
         return format!("The policy refuses every call of {tool}.");
     };
-    let odd = trace.iter().find(|condition| condition.result == Truth::WrongType);
+    let odd = tested.pending().find(|condition| condition.result() == Truth::WrongType);
     format!("{tool} is refused when {words}{}.", odd.map_or_else(String::new, note))
 }
 
-fn note(condition: &ConditionTrace) -> String {
-    let path = &condition.condition.path;
-    match (condition.result, condition.found) {
+fn note(condition: ConditionTrace<'_>) -> String {
+    let path = condition.path();
+    match (condition.result(), condition.found()) {
         (Truth::Missing, _) => format!(" (`{path}` is missing)"),
         (Truth::WrongType, Some(found)) => {
             format!(" (`{path}` is {}, which cannot be compared so)", found.kind.words())
@@ -79,11 +87,13 @@ fn note(condition: &ConditionTrace) -> String {
     }
 }
 
-pub(crate) fn needs_approval(tool: &str, rule: &CompiledRule) -> String {
-    match (&rule.on_deny, rule.words.first()) {
-        (Some(message), _) => message.clone(),
-        (None, Some(words)) => format!("{tool} waits for a person's decision when {words}."),
-        (None, None) => format!("{tool} waits for a person's decision."),
+pub(crate) fn needs_approval(tool: &str, rule: &Rule, may_show: MayShow<'_>) -> String {
+    if let Some(message) = &rule.on_deny {
+        return message.clone();
+    }
+    match clauses(&rule.conditions, Form::Is, may_show) {
+        Some(words) => format!("{tool} waits for a person's decision when {words}."),
+        None => format!("{tool} waits for a person's decision."),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -68,7 +69,7 @@ pub(crate) fn document(root: &Node<'_>, problems: &mut Problems<'_>) -> Document
 struct Reader<'r, 'a> {
     problems: &'r mut Problems<'a>,
     /// The same text is compiled once.
-    regexes: HashMap<String, Result<Regex, String>>,
+    regexes: HashMap<String, Result<Arc<Regex>, String>>,
     /// Compiled bytes that the document may still have.
     regex_budget: usize,
 }
@@ -158,17 +159,17 @@ impl Reader<'_, '_> {
         };
         let path = Path::parse(node.get("path")?.text()?).ok()?;
         let value = value.map_or(Value::Bool(true), to_value);
-        Some(Condition::Compare(Comparison { path, op, value, regex }))
+        Some(Condition::Compare(Arc::new(Comparison { path, op, value, regex })))
     }
 
-    fn regex(&mut self, text: &str, at: usize, place: &Place<'_>) -> Option<Regex> {
+    fn regex(&mut self, text: &str, at: usize, place: &Place<'_>) -> Option<Arc<Regex>> {
         if text.chars().count() > MAX_REGEX {
             let words = format!("a regular expression has at most {MAX_REGEX} characters");
             self.problems.error("regex_too_large", at, place, words);
             return None;
         }
         if !self.regexes.contains_key(text) {
-            let built = build_regex(text, &mut self.regex_budget);
+            let built = build_regex(text, &mut self.regex_budget).map(Arc::new);
             self.regexes.insert(text.to_owned(), built);
         }
         match self.regexes.get(text)? {

@@ -59,7 +59,7 @@ pub(crate) async fn call(mut exchange: Exchange<'_>, tool: &ToolCall<'_>) -> Res
 fn note(exchange: &mut Exchange<'_>, decision: &Decision, tool: &ToolCall<'_>) {
     let values = exchange.entry.route.record.server.settings.log_argument_values;
     let arguments = arguments::for_log(tool.arguments, values);
-    let trace = serde_json::to_string(&decision.trace).ok().filter(|text| text.len() <= MAX_TRACE);
+    let trace = decision.trace.to_json_within(MAX_TRACE);
     exchange.recorder.note(|record| {
         record.arguments = Some(arguments);
         record.trace = trace;

@@ -1,6 +1,7 @@
 //! Tokens of JSON text. Knows no nesting but that of `skip`.
 
-use std::borrow::Cow;
+use super::text::{Text, hex4};
+use super::words::plain;
 
 /// Lists and objects inside each other; more is refused.
 pub(crate) const MAX_DEPTH: usize = 128;
@@ -46,72 +47,6 @@ pub(crate) struct SyntaxError {
     pub(crate) kind: SyntaxKind,
 }
 
-/// A string as written between its quotes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Text<'a> {
-    pub(crate) raw: &'a str,
-    pub(crate) escaped: bool,
-}
-
-impl<'a> Text<'a> {
-    /// The characters meant. Only for text that `Lexer::string` accepted.
-    pub(crate) fn decode(self) -> Cow<'a, str> {
-        if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
-    }
-
-    /// Whether both mean the same characters, whatever their escapes.
-    pub(crate) fn same(self, other: Text<'_>) -> bool {
-        if self.escaped || other.escaped {
-            self.decode() == other.decode()
-        } else {
-            self.raw == other.raw
-        }
-    }
-}
-
-fn unescape(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let letter = rest.as_bytes().get(at + 1).copied().unwrap_or(b'\\');
-        rest = rest.get(at + 2..).unwrap_or("");
-        match letter {
-            b'b' => out.push('\u{8}'),
-            b'f' => out.push('\u{c}'),
-            b'n' => out.push('\n'),
-            b'r' => out.push('\r'),
-            b't' => out.push('\t'),
-            b'u' => {
-                let (character, used) = unicode(rest.as_bytes());
-                out.push(character);
-                rest = rest.get(used..).unwrap_or("");
-            }
-            other => out.push(char::from(other)),
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-/// The character of `XXXX` or `XXXX\uYYYY`, and how many bytes it took.
-fn unicode(bytes: &[u8]) -> (char, usize) {
-    let first = hex4(bytes).unwrap_or(0);
-    if let Some(character) = char::from_u32(first) {
-        return (character, 4);
-    }
-    let second = bytes.get(6..).and_then(hex4).unwrap_or(0);
-    let code = 0x1_0000 + ((first.wrapping_sub(0xD800)) << 10) + (second.wrapping_sub(0xDC00));
-    (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 10)
-}
-
-fn hex4(bytes: &[u8]) -> Option<u32> {
-    bytes.get(..4)?.iter().try_fold(0, |sum, byte| {
-        let digit = char::from(*byte).to_digit(16)?;
-        Some(sum * 16 + digit)
-    })
-}
-
 /// Reads tokens from the front of a text.
 #[derive(Debug, Clone)]
 pub(crate) struct Lexer<'a> {
@@ -124,8 +59,14 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0 }
     }
 
+    #[inline]
     pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// The text from here on.
+    pub(crate) fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
     }
 
     /// The text from `start` to here.
@@ -133,12 +74,17 @@ impl<'a> Lexer<'a> {
         &self.text[start..self.at]
     }
 
+    #[inline]
     pub(crate) fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
+        // Most texts have none.
+        if matches!(self.peek(), Some(0..=b' ')) {
+            while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+                self.at += 1;
+            }
         }
     }
 
+    #[inline]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -151,33 +97,42 @@ impl<'a> Lexer<'a> {
         SyntaxError { at: self.at, kind }
     }
 
+    #[inline]
     pub(crate) fn expect(&mut self, byte: u8, kind: SyntaxKind) -> Result<(), SyntaxError> {
         self.space();
         if self.take(byte) { Ok(()) } else { Err(self.error(kind)) }
     }
 
     /// A string, with its opening quote next.
+    #[inline]
     pub(crate) fn string(&mut self) -> Result<Text<'a>, SyntaxError> {
         if !self.take(b'"') {
             return Err(self.error(SyntaxKind::Key));
         }
         let start = self.at;
-        let mut escaped = false;
+        let end = start + plain(&self.text.as_bytes()[start..]);
+        self.at = end;
+        if self.take(b'"') {
+            return Ok(Text { raw: &self.text[start..end], escaped: false });
+        }
+        self.string_with_escapes(start)
+    }
+
+    /// A string from its first backslash on, or what is wrong with it.
+    #[cold]
+    fn string_with_escapes(&mut self, start: usize) -> Result<Text<'a>, SyntaxError> {
         loop {
             match self.peek() {
                 Some(b'"') => {
                     let raw = self.since(start);
                     self.at += 1;
-                    return Ok(Text { raw, escaped });
+                    return Ok(Text { raw, escaped: true });
                 }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                Some(0..0x20) => return Err(self.error(SyntaxKind::Control)),
-                Some(_) => self.at += 1,
+                Some(b'\\') => self.escape()?,
+                Some(_) => return Err(self.error(SyntaxKind::Control)),
                 None => return Err(self.error(SyntaxKind::End)),
             }
+            self.at += plain(&self.text.as_bytes()[self.at..]);
         }
     }
 
@@ -272,6 +227,49 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Steps over one value of a text that was checked: only strings and brackets are looked at.
+    pub(crate) fn pass(&mut self) -> Result<(), SyntaxError> {
+        self.space();
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{' | b'[') => {
+                self.at += 1;
+                self.leave(1)
+            }
+            _ => {
+                let bytes = &self.text.as_bytes()[self.at..];
+                let end =
+                    |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+                self.at += bytes.iter().position(end).unwrap_or(bytes.len());
+                Ok(())
+            }
+        }
+    }
+
+    /// Steps over the rest of as many lists and objects, of a text that was checked.
+    pub(crate) fn leave(&mut self, levels: usize) -> Result<(), SyntaxError> {
+        let (mut open, mut quoted, mut escaped) = (levels, false, false);
+        for (index, byte) in self.text.as_bytes()[self.at..].iter().enumerate() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'"' => quoted = !quoted,
+                b'\\' => escaped = true,
+                _ if quoted => {}
+                b'{' | b'[' => open += 1,
+                b'}' | b']' => {
+                    open -= 1;
+                    if open == 0 {
+                        self.at += index + 1;
+                        return Ok(());
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.at = self.text.len();
+        Err(self.error(SyntaxKind::End))
+    }
+
     /// Opens an object whose `{` is next.
     pub(crate) fn object(&mut self, depth: usize) -> Result<Members, SyntaxError> {
         self.open(depth).map(|()| Members { first: true })
@@ -304,18 +302,19 @@ impl Members {
         lexer: &mut Lexer<'a>,
     ) -> Result<Option<(Text<'a>, usize)>, SyntaxError> {
         lexer.space();
-        if self.first {
-            self.first = false;
-            if lexer.take(b'}') {
+        match lexer.peek() {
+            Some(b'}') => {
+                lexer.at += 1;
                 return Ok(None);
             }
-        } else {
-            if lexer.take(b'}') {
-                return Ok(None);
+            Some(b',') if !self.first => {
+                lexer.at += 1;
+                lexer.space();
             }
-            lexer.expect(b',', SyntaxKind::ObjectEnd)?;
-            lexer.space();
+            _ if !self.first => return Err(lexer.error(SyntaxKind::ObjectEnd)),
+            _ => {}
         }
+        self.first = false;
         let start = lexer.at;
         let key = lexer.string()?;
         lexer.expect(b':', SyntaxKind::Colon)?;

@@ -4,11 +4,14 @@
 mod lexer;
 mod place;
 mod strict;
+mod text;
 mod tree;
+mod words;
 mod write;
 
-pub(crate) use lexer::{Lexer, MAX_DEPTH, SyntaxError, Text};
+pub(crate) use lexer::{Lexer, MAX_DEPTH, SyntaxError};
 pub(crate) use place::{Lines, Place, escape_pointer};
-pub(crate) use strict::check_strict;
+pub(crate) use strict::{TopLevel, check_strict};
+pub(crate) use text::Text;
 pub(crate) use tree::{Kind, Member, Node, Tree, parse};
 pub(crate) use write::{quote, to_value};

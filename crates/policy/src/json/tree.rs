@@ -2,9 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use super::lexer::{Lexer, SyntaxError, SyntaxKind};
 use super::place::escape_pointer;
+
+/// Up to this many members are looked through for a second of the same key; more are hashed.
+const FEW_MEMBERS: usize = 12;
 
 /// A value and the bytes it spans.
 #[derive(Debug, Clone)]
@@ -99,15 +103,31 @@ pub(crate) fn parse(text: &str) -> Result<Tree<'_>, (SyntaxError, String)> {
     let Parser { duplicates, path, .. } = parser;
     match parsed {
         Ok(root) => Ok(Tree { root, duplicates }),
-        Err(error) => Err((error, path.concat())),
+        Err(error) => Err((error, pointer(&path))),
     }
 }
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
     duplicates: Vec<Duplicate>,
-    /// Pointer parts of the value being read; left standing on an error.
-    path: Vec<String>,
+    /// The way to the value being read; left standing on an error.
+    path: Vec<Step<'a>>,
+}
+
+enum Step<'a> {
+    Key(Cow<'a, str>),
+    Index(usize),
+}
+
+fn pointer(path: &[Step<'_>]) -> String {
+    path.iter().fold(String::new(), |mut out, step| {
+        match step {
+            Step::Key(key) => write!(out, "/{}", escape_pointer(key)),
+            Step::Index(index) => write!(out, "/{index}"),
+        }
+        .ok();
+        out
+    })
 }
 
 impl<'a> Parser<'a> {
@@ -143,7 +163,7 @@ impl<'a> Parser<'a> {
         let mut items = Vec::new();
         let mut list = self.lexer.list(depth)?;
         while list.next(&mut self.lexer)? {
-            self.path.push(format!("/{}", items.len()));
+            self.path.push(Step::Index(items.len()));
             items.push(self.value(depth + 1)?);
             self.path.pop();
         }
@@ -156,17 +176,27 @@ impl<'a> Parser<'a> {
         let mut object = self.lexer.object(depth)?;
         while let Some((key, key_at)) = object.next(&mut self.lexer)? {
             let key = key.decode();
-            self.path.push(format!("/{}", escape_pointer(&key)));
+            self.path.push(Step::Key(key.clone()));
             let value = self.value(depth + 1)?;
-            let pointer = self.path.concat();
-            self.path.pop();
-            if let Some(first_at) = seen.get(&key) {
-                let (key, first_at) = (key.into_owned(), *first_at);
+            if members.len() == FEW_MEMBERS {
+                seen.extend(members.iter().map(|member| (member.key.clone(), member.key_at)));
+            }
+            let first = if members.len() < FEW_MEMBERS {
+                members.iter().find(|member| member.key == key).map(|member| member.key_at)
+            } else {
+                seen.get(&key).copied()
+            };
+            if let Some(first_at) = first {
+                let pointer = pointer(&self.path);
+                let key = key.into_owned();
                 self.duplicates.push(Duplicate { pointer, key, at: key_at, first_at });
             } else {
-                seen.insert(key.clone(), key_at);
+                if members.len() >= FEW_MEMBERS {
+                    seen.insert(key.clone(), key_at);
+                }
                 members.push(Member { key, key_at, value });
             }
+            self.path.pop();
         }
         Ok(members)
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde_json::Value;
 use sluice_domain::{Category, Severity};
@@ -50,7 +51,7 @@ pub(super) fn warn(
         Condition::Compare(comparison) if !comparison.path.has_each() => Some(comparison.clone()),
         _ => None,
     };
-    let comparisons: Vec<Comparison> = rule.conditions.iter().filter_map(plain).collect();
+    let comparisons: Vec<Arc<Comparison>> = rule.conditions.iter().filter_map(plain).collect();
     for (index, a) in comparisons.iter().enumerate() {
         let clash = comparisons[index + 1..].iter().find(|b| a.path == b.path && contradict(a, b));
         if clash.is_some() {

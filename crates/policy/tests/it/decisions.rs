@@ -6,8 +6,8 @@ use sluice_domain::{
     Amount, Code, OnDrift, OnUnavailable, Scope, UnknownTools, ValidateArguments, Window,
 };
 use sluice_policy::{
-    Approver, CallInput, Settings, StepResult, ToolFacts, Verdict, decide_without_policy,
-    limit_message,
+    Approver, CallInput, Settings, StepResult, ToolFacts, TraceStep, Verdict,
+    decide_without_policy, limit_message,
 };
 
 use crate::support::{call, decide, policy, tools};
@@ -289,7 +289,7 @@ fn a_limit_that_can_never_hold_the_call_refuses_at_once() {
             "pay":{"limits":[{"counter":"p","window":"day","max":500.5,"increment_from":"args.n"}]}}"#,
     );
     let none = decide(&policy, "none", "{}");
-    assert_eq!(none.trace.last().map(|step| step.result), Some(StepResult::Refused));
+    assert_eq!(none.trace.last().map(TraceStep::result), Some(StepResult::Refused));
     assert_eq!((none.code, none.counter.as_deref()), (Code::RateLimited, Some("n")));
     assert_eq!(none.message, "none may not be called: its limit is 0.");
     let pay = decide(&policy, "pay", r#"{"n":500.500000001}"#);

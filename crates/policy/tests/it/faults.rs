@@ -178,3 +178,28 @@ fn a_call_of_an_unheard_of_tool_is_never_let_through_by_the_default() {
     let settings = Settings { unknown_tools: UnknownTools::ByPolicy, ..Settings::default() };
     assert_eq!(open.decide(&CallInput { settings, ..input }).code, Code::Allowed);
 }
+
+#[test]
+fn members_of_arguments_are_found_however_many_there_are_and_however_their_names_are_written() {
+    let wanted = ["a\":", "a", "x\"y", "b\\", "", "é", "k11"];
+    let conditions = wanted.iter().enumerate().map(|(index, key)| {
+        let path = serde_json::json!(format!("args[{}]", serde_json::json!(key)));
+        format!(r#"{{"path":{path},"op":"eq","value":{index}}}"#)
+    });
+    let policy = tools(&format!(
+        r#"{{"t":{{"require":[{{"conditions":[{}]}}]}}}}"#,
+        conditions.collect::<Vec<_>>().join(",")
+    ));
+    let own = r#""a\":":0, "\u0061" : 1,"x\"y":2,"b\\":3,"":4,"\u00e9":5,"k11":6"#;
+    for more in 0..12 {
+        // Before and behind the wanted ones, as only the first few are remembered.
+        let others: Vec<String> = (20..20 + more).map(|i| format!(r#""k{i}":{i},"#)).collect();
+        let first = format!(" {{{}{own}}}", others.concat());
+        let last = format!("{{{own},{}\"z\":[1,{{\"a\":7}}]}}", others.concat());
+        for arguments in [first, last] {
+            assert_eq!(decide(&policy, "t", &arguments).verdict, Verdict::Forward, "{arguments}");
+            let odd = arguments.replace(" : 1,", ":9,");
+            assert_eq!(decide(&policy, "t", &odd).verdict, Verdict::Deny, "{odd}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use sluice_policy::StepKind::{
     Amount, Default, DenyIf, Drift, Held, Hide, Require, Schema, UnknownTool,
 };
 use sluice_policy::StepResult::{Passed, Refused};
-use sluice_policy::{CallInput, Decision};
+use sluice_policy::{CallInput, ConditionTrace, Decision};
 
 use crate::decisions::ALL_STEPS;
 use crate::support::{call, decide, policy, tools};
@@ -93,7 +93,7 @@ fn messages_do_not_name_hidden_tools_or_other_grants() {
 #[test]
 fn the_trace_tells_every_step_with_types_and_sizes() {
     let decision = decide(&policy(ALL_STEPS), "t", r#"{"r0":1,"r1":"four"}"#);
-    let steps: Vec<_> = decision.trace.iter().map(|step| (step.step, step.result)).collect();
+    let steps: Vec<_> = decision.trace.iter().map(|step| (step.kind(), step.result())).collect();
     let passed = |kind| (kind, Passed);
     assert_eq!(
         steps,
@@ -111,7 +111,7 @@ fn the_trace_tells_every_step_with_types_and_sizes() {
             (Amount, Refused),
         ]
     );
-    let step = serde_json::to_value(&decision.trace[6]).expect("a step");
+    let step = serde_json::to_value(decision.trace.get(6)).expect("a step");
     assert_eq!(
         step,
         serde_json::json!({"step":"require","rule":"/tools/t/require/0","result":"passed","conditions":[
@@ -120,5 +120,33 @@ fn the_trace_tells_every_step_with_types_and_sizes() {
     );
     let input = CallInput { show_values: true, ..call("t", r#"{"r0":1,"r1":"four"}"#) };
     let shown = policy(ALL_STEPS).decide(&input);
-    assert_eq!(shown.trace[6].conditions[0].value.as_deref(), Some(r#""four""#));
+    let condition = shown.trace.get(6).and_then(|step| step.conditions().next());
+    assert_eq!(condition.and_then(ConditionTrace::value), Some(r#""four""#));
+}
+
+#[test]
+fn a_trace_that_must_be_short_keeps_what_settled_it() {
+    let policy = policy(ALL_STEPS);
+    let refused = decide(&policy, "t", r#"{"r0":1,"r1":1,"d1":2}"#);
+    let whole = refused.trace.to_json();
+    assert_eq!(refused.trace.to_json_within(whole.len()).as_ref(), Some(&whole));
+    let steps = |most: usize| -> Vec<(String, String, bool)> {
+        let text = refused.trace.to_json_within(most).expect("it fits");
+        assert!(text.len() <= most);
+        let list: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
+        let word =
+            |step: &serde_json::Value, key: &str| step[key].as_str().unwrap_or("").to_owned();
+        let told = list.iter().map(|step| {
+            (word(step, "step"), word(step, "result"), step.get("conditions").is_some())
+        });
+        told.collect()
+    };
+    let last = |with: bool| ("deny_if".to_owned(), "refused".to_owned(), with);
+    // First the conditions of what passed go, then what passed, then all conditions.
+    let all = steps(whole.len() - 1);
+    assert_eq!(all.len(), refused.trace.len());
+    assert_eq!(all.iter().filter(|(.., with)| *with).collect::<Vec<_>>(), [&last(true)]);
+    assert_eq!(steps(300), [last(true)]);
+    assert_eq!(steps(100), [last(false)]);
+    assert_eq!(refused.trace.to_json_within(10), None);
 }

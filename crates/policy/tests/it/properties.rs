@@ -86,6 +86,8 @@ proptest! {
             let decision = decide(&policy, &call, &call.arguments.to_string());
             prop_assert_eq!(outcome(&decision), reference::decide(&value, &call), "{} {:?}", text, call);
             prop_assert!(!decision.cannot_tell);
+            let json = serde_json::to_string(&decision.trace).expect("a trace");
+            prop_assert_eq!(decision.trace.to_json(), json);
         }
     }
 }

@@ -220,15 +220,13 @@ fn decision_text(decision: &Decision) -> String {
         writeln!(out, "charges {amount} to `{counter}` (window {window}, scope {scope})").ok();
     }
     out.push_str("Why:\n");
-    for step in &decision.trace {
-        let step = serde_json::to_value(step).unwrap_or_default();
-        let word = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        let (kind, result) = (word(&step, "step"), word(&step, "result"));
-        writeln!(out, "  {kind:<12} {result:<8} {}", word(&step, "rule")).ok();
-        for condition in step["conditions"].as_array().into_iter().flatten() {
-            let (path, wanted) = (word(condition, "path"), word(condition, "wanted"));
-            let found = condition["found"]["type"].as_str().unwrap_or("nothing");
-            let result = word(condition, "result");
+    for step in decision.trace.iter() {
+        let (kind, result, rule) = (step.kind().as_str(), step.result().as_str(), step.rule());
+        writeln!(out, "  {kind:<12} {result:<8} {}", rule.unwrap_or_default()).ok();
+        for condition in step.conditions() {
+            let (path, wanted) = (condition.path(), condition.wanted());
+            let found = condition.found().map_or("nothing", |found| found.kind.as_str());
+            let result = condition.result().as_str();
             writeln!(out, "    {path} {wanted}? {result} (found {found})").ok();
         }
     }
