@@ -95,7 +95,7 @@ impl<'f, 'c> Facts<'f, 'c> {
             }
         };
         if rest.is_empty() {
-            return (matcher.test(&item), item);
+            return (self.tested(matcher, &item), item);
         }
         let (combine, settled): (fn(Truth, Truth) -> Truth, Truth) = match over {
             Over::Every => (and, Truth::False),
@@ -103,13 +103,21 @@ impl<'f, 'c> Facts<'f, 'c> {
         };
         let mut outcome: Option<(Truth, Item<'c>)> = None;
         walk(item, rest, self.call.arguments.is_recorded(), &mut |found| {
-            let truth = matcher.test(&found);
+            let truth = self.tested(matcher, &found);
             let (before, shown) = outcome.unwrap_or((truth, found));
             let after = combine(before, truth);
             outcome = Some((after, if after == before { shown } else { found }));
             after != settled
         });
         outcome.unwrap_or((matcher.test(&Item::Missing), Item::Missing))
+    }
+
+    fn tested(&self, matcher: &Matcher, item: &Item<'c>) -> Truth {
+        if self.call.arguments.is_recorded() {
+            matcher.test_recorded(item)
+        } else {
+            matcher.test(item)
+        }
     }
 
     fn context(&self, context: Context) -> Item<'c> {

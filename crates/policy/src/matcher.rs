@@ -169,6 +169,26 @@ impl Matcher {
         }
     }
 
+    /// The same for what a record keeps of a call: of a list or an object maybe not all parts.
+    pub(crate) fn test_recorded(&self, item: &Item<'_>) -> Truth {
+        let Item::Raw(kind @ (ValueKind::List | ValueKind::Object), text) = item else {
+            return self.test(item);
+        };
+        let looks_inside = match self {
+            Self::Equal { literal, .. } => literal.may_be(*kind),
+            Self::Member { set, .. } => {
+                set.others.iter().any(|other| other.starts_with(['[', '{']))
+            }
+            Self::Contains(_) => *kind == ValueKind::List,
+            _ => false,
+        };
+        if looks_inside && text.contains(crate::recorded::MARK) {
+            Truth::CannotTell
+        } else {
+            self.test(item)
+        }
+    }
+
     /// `None`: the item's type cannot be compared so.
     fn compare(&self, item: &Item<'_>) -> Option<bool> {
         Some(match self {

@@ -5,7 +5,7 @@ use sluice_domain::{Amount, Scope};
 
 use crate::document::{Approval, Approver, DefaultAction, Document, Limit, Mode, Rule, ToolEntry};
 use crate::json::escape_pointer;
-use crate::pattern::is_pattern;
+use crate::pattern::{Pattern, is_pattern};
 use crate::phrase::{Form, clauses, per};
 
 /// One part of a document in words.
@@ -45,6 +45,12 @@ pub fn sentences(document: &Document) -> Vec<RuleSentence> {
     out.tool = None;
     out.entry("/all_tools", "Every tool", &document.all_tools, false);
     for (name, entry) in &document.tools {
+        // What is hidden is told as that, and its rules never fire.
+        let exact = !is_pattern(name);
+        let gone = |hidden: &String| hidden == name || exact && Pattern::new(hidden).matches(name);
+        if document.hide.iter().any(gone) {
+            continue;
+        }
         out.tool = Some(name.clone());
         let pointer = format!("/tools/{}", escape_pointer(name));
         out.entry(&pointer, &subject(name), entry, is_pattern(name));

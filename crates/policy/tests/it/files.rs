@@ -139,3 +139,20 @@ fn tests_of_a_policy_tell_what_differs() {
         assert!(CasesFile::parse(bad).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn a_hidden_tool_is_not_said_to_be_callable() {
+    let policy = policy(
+        r#"{"version":"1","default":"deny","hide":["x_*"],"tools":{"gone":{"action":"hide"},"x_1":{"rate_limit":"1/day"},"kept":{}}}"#,
+    );
+    let said: Vec<String> = sentences(policy.document()).into_iter().map(|s| s.text).collect();
+    assert_eq!(
+        said,
+        [
+            "Tools that are not named here are refused.",
+            "Tools named like `x_*` are hidden, and refused when called.",
+            "`gone` is hidden, and refused when called.",
+            "`kept` may be called."
+        ]
+    );
+}
