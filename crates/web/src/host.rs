@@ -80,6 +80,13 @@ fn named<B>(request: &http::Request<B>) -> Option<String> {
     if authority.as_str().contains('@') {
         return None;
     }
+    let port = text.strip_prefix(authority.host())?;
+    let is_port = port
+        .strip_prefix(':')
+        .is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
+    if !(port.is_empty() || is_port) {
+        return None;
+    }
     let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
     Some(bare.to_ascii_lowercase())
 }
