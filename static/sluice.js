@@ -246,6 +246,79 @@ function tryIt(form) {
   });
 }
 
+// The inbox: the server says that something changed, and the page is read again. What is open stays
+// open, so that nobody decides another call than the one that was read.
+function inbox(box) {
+  const open = () => $("a[data-row][aria-current]", box);
+  if (open() && !new URLSearchParams(location.search).has("open")) history.replaceState(null, "", open().href);
+  let seen;
+  const again = async () => {
+    const answer = await fetch(location.href).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const [list, fresh] = [$("[data-inbox-list]", box), $("[data-inbox-list]", page)];
+    if (!list || !fresh || !$(".inbox", page) !== !$(".inbox", box)) return location.reload();
+    const ticked = $$("input:checked", list).map((tick) => tick.value);
+    const focused = document.activeElement?.closest?.("a[data-row]")?.href;
+    list.replaceChildren(...fresh.childNodes);
+    for (const tick of $$("input[name=id]", list)) tick.checked = ticked.includes(tick.value);
+    if (focused) $$("a[data-row]", list).find((row) => row.href === focused)?.focus();
+    const panel = $("[data-inbox-open]", box);
+    const typing = panel?.contains(document.activeElement) || $("textarea", panel)?.value;
+    if (!typing) panel?.replaceChildren(...($("[data-inbox-open]", page)?.childNodes ?? []));
+    localTimes(box);
+    for (const entry of $$("nav a[href$='/approvals']")) {
+      $(".count", entry)?.remove();
+      const count = $(`nav a[href$='/approvals'] .count`, page);
+      if (count) entry.append(count.cloneNode(true));
+    }
+  };
+  const source = new EventSource(box.dataset.inbox);
+  source.addEventListener("approvals", (event) => {
+    const { pending, newest } = JSON.parse(event.data);
+    document.title = document.title.replace(/^(\(\d+\) )?/, pending ? `(${pending}) ` : "");
+    const first = seen === undefined;
+    if (newest && newest.id > (seen ?? "") && !first) {
+      say(`${newest.tool} waits for a decision`);
+      if (localStorage.getItem("sluice_notify") === "1" && Notification.permission === "granted") {
+        const note = new Notification(`${newest.tool} needs approval`, { body: `Grant ${newest.grant}`, tag: newest.id });
+        note.onclick = () => { focus(); location.search = `?open=${newest.id}`; };
+      }
+    }
+    if (newest && newest.id > (seen ?? "")) seen = newest.id;
+    else seen ??= "";
+    if (!first) again();
+  });
+  addEventListener("pagehide", () => source.close());
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select")) return;
+    const rows = $$("a[data-row]", box);
+    const at = rows.findIndex((row) => row === document.activeElement);
+    const here = at < 0 ? rows.indexOf(open()) : at;
+    const to = { j: here + 1, k: here - 1 }[event.key];
+    if (to !== undefined) rows[Math.min(rows.length - 1, Math.max(0, to))]?.focus();
+    if (event.key === "x" && rows[here]) $("input[name=id]", rows[here].closest("li"))?.click();
+    if (event.key === "a") $("[data-decide] button[value=approve]", box)?.focus();
+    if (event.key === "d") $("[data-decide] button[value=deny]", box)?.focus();
+  });
+}
+
+// Browser notifications: the permission is asked for by this button alone.
+function notifyMe(button) {
+  if (!("Notification" in window) || Notification.permission === "denied") return;
+  const on = () => Notification.permission === "granted" && localStorage.getItem("sluice_notify") === "1";
+  const show = () => {
+    button.hidden = false;
+    button.textContent = on() ? "Stop notifying me in this browser" : "Notify me in this browser";
+  };
+  button.addEventListener("click", async () => {
+    if (on()) localStorage.removeItem("sluice_notify");
+    else if ((await Notification.requestPermission()) === "granted") localStorage.setItem("sluice_notify", "1");
+    show();
+  });
+  show();
+}
+
 // A wide table scrolls by keyboard too.
 for (const box of $$(".table-box, .code pre, .prose pre")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 
@@ -253,4 +326,6 @@ localTimes();
 $$("form[data-live]").forEach(searchAsYouType);
 $$("[data-tail]").forEach(liveTail);
 $$("form[data-try]").forEach(tryIt);
+$$("[data-inbox]").forEach(inbox);
+$$("[data-notify]").forEach(notifyMe);
 $("[data-print]")?.addEventListener("click", () => print());

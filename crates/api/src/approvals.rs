@@ -5,7 +5,10 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sluice_control::{ApprovalView, ApprovalsOf, Control, ControlError, PolicyManager, Viewer};
+use sluice_control::{
+    ApprovalEventView, ApprovalView, ApprovalsOf, Choice, Control, ControlError, PolicyManager,
+    Viewer, span,
+};
 use sluice_domain::{ApprovalId, ApprovalStatus, GrantId, ServerId};
 use sluice_web::{As, MaybeJson, PathId, Problem, Queried};
 use utoipa::{IntoParams, ToSchema};
@@ -22,6 +25,8 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(show))
         .routes(routes!(approve))
         .routes(routes!(deny))
+        .routes(routes!(reveal))
+        .routes(routes!(events))
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -71,6 +76,8 @@ struct ApprovalBody {
     /// The rule that asked, as a JSON Pointer.
     rule: String,
     client_name: Option<String>,
+    /// The first characters of the session that asked.
+    session: Option<String>,
     approvers: Vec<String>,
     quorum: i64,
     /// Whether the caller is one of those who may decide.
@@ -78,6 +85,8 @@ struct ApprovalBody {
     created_at: DateTime<Utc>,
     hold_until: DateTime<Utc>,
     expires_at: DateTime<Utc>,
+    /// When others were told, because nobody had decided.
+    escalated_at: Option<DateTime<Utc>>,
     decided_at: Option<DateTime<Utc>>,
     #[schema(format = Uuid)]
     decided_by: Option<String>,
@@ -103,12 +112,14 @@ impl From<ApprovalView> for ApprovalBody {
             policy_version: approval.policy_version,
             rule: approval.rule,
             client_name: approval.client_name,
+            session: approval.session,
             approvers: approval.approvers,
             quorum: approval.quorum,
             may_decide: approval.may_decide,
             created_at: approval.created_at,
             hold_until: approval.hold_until,
             expires_at: approval.expires_at,
+            escalated_at: approval.escalated_at,
             decided_at: approval.decided_at,
             decided_by: approval.decided_by.map(|id| id.to_string()),
             note: approval.note,
@@ -117,12 +128,55 @@ impl From<ApprovalView> for ApprovalBody {
     }
 }
 
+/// Why, and whether only this once.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Approving {
+    /// Stands in the log.
+    note: String,
+    /// Lets the same call (grant, tool, arguments, rules) pass without asking for so long: `1m` to
+    /// `24h`. Where several people must approve, all must say so, and the shortest holds.
+    #[schema(example = "1h")]
+    allow_for: Option<String>,
+}
+
 /// Why.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Note {
-    /// Told to the agent when the call is refused.
+    /// Told to the agent.
     note: String,
+}
+
+/// Arguments with their secrets.
+#[derive(Debug, Serialize, ToSchema)]
+struct Revealed {
+    arguments: Value,
+}
+
+/// One thing that happened to a parked call.
+#[derive(Debug, Serialize, ToSchema)]
+struct ApprovalEventBody {
+    at: DateTime<Utc>,
+    /// `asked`, `notified`, `shown`, `revealed`, `approved`, `denied`, `escalated`, `excepted`,
+    /// `expired`, `released`, `ran`, `not_run` or `unknown`.
+    kind: &'static str,
+    /// The person's address; `null` where it happened by itself.
+    who: Option<String>,
+    /// More about it, by kind: `note` and `missing` of a decision, `call` of a release, `endpoints`
+    /// and `mail` of a message.
+    detail: Value,
+}
+
+impl From<ApprovalEventView> for ApprovalEventBody {
+    fn from(event: ApprovalEventView) -> Self {
+        Self {
+            at: event.at,
+            kind: event.kind.as_str(),
+            who: (!event.who.is_empty()).then_some(event.who),
+            detail: event.detail,
+        }
+    }
 }
 
 /// The approvals, newest first.
@@ -154,18 +208,48 @@ async fn show(
     As(viewer): As<Viewer>,
     PathId(id): PathId<ApprovalId>,
 ) -> Result<Json<ApprovalBody>, Problem> {
-    Ok(Json(control.approval(&viewer, id).await?.into()))
+    let approval = control.approval(&viewer, id).await?;
+    control.approval_shown(&viewer, id).await?;
+    Ok(Json(approval.into()))
+}
+
+/// What happened to a parked call, oldest first.
+#[utoipa::path(
+    get, path = "/workspaces/{ws}/approvals/{id}/events", tag = "Approvals",
+    params(("ws" = String, Path), ("id" = Uuid, Path)),
+    responses((status = 200, body = List<ApprovalEventBody>), Refusals),
+)]
+async fn events(
+    State(control): State<Control>,
+    As(viewer): As<Viewer>,
+    PathId(id): PathId<ApprovalId>,
+) -> Result<Json<List<ApprovalEventBody>>, Problem> {
+    control.approval(&viewer, id).await?;
+    let events = control.approval_history(&viewer, id).await?;
+    Ok(Json(List::whole(events.into_iter().map(ApprovalEventBody::from).collect())))
+}
+
+/// The arguments with their secrets, for those who may decide. That somebody looked is logged.
+#[utoipa::path(
+    post, path = "/workspaces/{ws}/approvals/{id}/reveal", tag = "Approvals",
+    params(("ws" = String, Path), ("id" = Uuid, Path)),
+    responses((status = 200, body = Revealed), Refusals),
+)]
+async fn reveal(
+    State(control): State<Control>,
+    As(manager): As<PolicyManager>,
+    PathId(id): PathId<ApprovalId>,
+) -> Result<Json<Revealed>, Problem> {
+    Ok(Json(Revealed { arguments: control.reveal(&manager, id).await? }))
 }
 
 async fn decide(
     control: &Control,
     manager: &PolicyManager,
     id: ApprovalId,
-    approve: bool,
-    note: Option<Note>,
+    choice: &Choice,
 ) -> Result<Json<ApprovalBody>, Problem> {
-    let note = note.unwrap_or_default().note;
-    match control.decide(manager, id, approve, &note).await {
+    match control.decide(manager, id, choice).await {
         Ok(decided) => Ok(Json(decided.approval.into())),
         Err(error) => {
             let conflict = matches!(error, ControlError::Conflict { .. });
@@ -185,16 +269,19 @@ async fn decide(
 /// Lets the call run, once. A decided approval answers 409 with who decided it.
 #[utoipa::path(
     post, path = "/workspaces/{ws}/approvals/{id}/approve", tag = "Approvals",
-    params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Option<Note>,
+    params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Option<Approving>,
     responses((status = 200, body = ApprovalBody), Refusals),
 )]
 async fn approve(
     State(control): State<Control>,
     As(manager): As<PolicyManager>,
     PathId(id): PathId<ApprovalId>,
-    MaybeJson(note): MaybeJson<Note>,
+    MaybeJson(input): MaybeJson<Approving>,
 ) -> Result<Json<ApprovalBody>, Problem> {
-    decide(&control, &manager, id, true, note).await
+    let Approving { note, allow_for } = input.unwrap_or_default();
+    let allow = allow_for.map(|text| span("/allow_for", &text)).transpose();
+    let allow = allow.map_err(Problem::invalid)?;
+    decide(&control, &manager, id, &Choice { allow, ..Choice::approve(&note) }).await
 }
 
 /// Refuses the call. A decided approval answers 409 with who decided it.
@@ -209,5 +296,5 @@ async fn deny(
     PathId(id): PathId<ApprovalId>,
     MaybeJson(note): MaybeJson<Note>,
 ) -> Result<Json<ApprovalBody>, Problem> {
-    decide(&control, &manager, id, false, note).await
+    decide(&control, &manager, id, &Choice::deny(&note.unwrap_or_default().note)).await
 }

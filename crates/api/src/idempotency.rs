@@ -56,7 +56,7 @@ async fn once(
     // With another role it is another request: an answer is not shown to whom it would be refused now.
     let role = match &actor.proof {
         Proof::ApiToken { role, .. } => role.as_str(),
-        Proof::Login(_) | Proof::Operator => "",
+        Proof::Login(_) | Proof::Link(_) | Proof::Operator => "",
     };
     let what = [target.as_bytes(), role.as_bytes(), &body];
     if let Repeat::Answered { status, headers, body } =

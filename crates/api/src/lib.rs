@@ -6,15 +6,19 @@
 
 mod allowance;
 mod api_tokens;
+mod approval_exceptions;
 mod approvals;
 mod calls;
 mod calls_export;
 pub mod configuration;
+mod deliveries;
+mod endpoints;
 mod events;
 mod grants;
 mod idempotency;
 mod me;
 mod members;
+mod notices;
 mod openapi;
 mod page;
 mod policies;

@@ -59,7 +59,7 @@ async fn me(State(control): State<Control>, Bearer(actor): Bearer) -> Result<Jso
         Proof::ApiToken { id, label, .. } => {
             Some(Token { id: id.to_string(), label: label.clone() })
         }
-        Proof::Login(_) | Proof::Operator => None,
+        Proof::Login(_) | Proof::Link(_) | Proof::Operator => None,
     };
     let workspaces = workspaces
         .into_iter()

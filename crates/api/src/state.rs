@@ -8,8 +8,9 @@ use sluice_web::{WebState, method_not_allowed, not_found};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    allowance, api_tokens, approvals, calls, calls_export, configuration, events, grants,
-    idempotency, me, members, openapi, policies, policy_checks, servers, tools,
+    allowance, api_tokens, approval_exceptions, approvals, calls, calls_export, configuration,
+    deliveries, endpoints, events, grants, idempotency, me, members, notices, openapi, policies,
+    policy_checks, servers, tools,
 };
 
 /// What handlers need. Cheap to clone.
@@ -42,6 +43,10 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(calls::routes())
         .merge(calls_export::routes())
         .merge(approvals::routes())
+        .merge(approval_exceptions::routes())
+        .merge(notices::routes())
+        .merge(endpoints::routes())
+        .merge(deliveries::routes())
         .merge(members::routes())
         .merge(api_tokens::routes())
         .merge(events::routes())

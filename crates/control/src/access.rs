@@ -4,7 +4,9 @@
 
 use std::ops::Deref;
 
-use sluice_domain::{ActorKind, ApiTokenId, LoginSessionId, Role, UserId, WorkspaceId};
+use sluice_domain::{
+    ActorKind, ApiTokenId, ApprovalLinkId, LoginSessionId, Role, UserId, WorkspaceId,
+};
 use sluice_store::admin_events::ActorOf;
 use uuid::Uuid;
 
@@ -17,6 +19,8 @@ pub enum Proof {
     Login(LoginSessionId),
     /// A REST token, good for one workspace.
     ApiToken { id: ApiTokenId, label: String, workspace: WorkspaceId, slug: String, role: Role },
+    /// A link that was sent to the person, good for one approval.
+    Link(ApprovalLinkId),
     /// Has the machine: a command on it, which only [`Operator`](crate::operator::Operator) lets in.
     Operator,
 }
@@ -37,14 +41,14 @@ impl Actor {
     pub fn login(&self) -> Option<LoginSessionId> {
         match self.proof {
             Proof::Login(id) => Some(id),
-            Proof::ApiToken { .. } | Proof::Operator => None,
+            Proof::ApiToken { .. } | Proof::Link(_) | Proof::Operator => None,
         }
     }
 
     /// The member who is noted as the maker of what this caller makes; the operator is none.
     pub fn maker(&self) -> Option<UserId> {
         match self.proof {
-            Proof::Login(_) | Proof::ApiToken { .. } => Some(self.user),
+            Proof::Login(_) | Proof::ApiToken { .. } | Proof::Link(_) => Some(self.user),
             Proof::Operator => None,
         }
     }
@@ -52,8 +56,18 @@ impl Actor {
     /// The id that idempotency keys and the audit log go by.
     pub fn id(&self) -> Uuid {
         match &self.proof {
-            Proof::Login(_) | Proof::Operator => self.user.uuid(),
+            Proof::Login(_) | Proof::Link(_) | Proof::Operator => self.user.uuid(),
             Proof::ApiToken { id, .. } => id.uuid(),
+        }
+    }
+
+    /// By what way the caller came in, for the record.
+    pub fn way(&self) -> &'static str {
+        match self.proof {
+            Proof::Login(_) => "page",
+            Proof::ApiToken { .. } => "api",
+            Proof::Link(_) => "link",
+            Proof::Operator => "command",
         }
     }
 
@@ -70,7 +84,7 @@ impl Actor {
 
     pub(crate) fn for_audit(&self) -> ActorOf<'_> {
         let (kind, name) = match &self.proof {
-            Proof::Login(_) => (ActorKind::User, &self.email),
+            Proof::Login(_) | Proof::Link(_) => (ActorKind::User, &self.email),
             Proof::ApiToken { label, .. } => (ActorKind::ApiToken, label),
             Proof::Operator => (ActorKind::Operator, &self.email),
         };

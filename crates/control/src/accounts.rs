@@ -312,9 +312,9 @@ impl Control {
 pub(crate) fn login_only(actor: &Actor) -> Result<(), ControlError> {
     match actor.proof {
         Proof::Login(_) => Ok(()),
-        Proof::ApiToken { .. } | Proof::Operator => Err(ControlError::Forbidden {
+        Proof::ApiToken { .. } | Proof::Link(_) | Proof::Operator => Err(ControlError::Forbidden {
             code: "login_needed",
-            detail: "this needs a person who is logged in, not an API token".into(),
+            detail: "this needs a person who is logged in, not an API token or a link".into(),
         }),
     }
 }

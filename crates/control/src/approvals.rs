@@ -1,19 +1,32 @@
 //! Approvals: parked calls and the people who decide them.
 
-use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
+mod arguments;
+mod decide;
+mod exceptions;
+mod history;
+mod links;
+
+pub use decide::Choice;
+pub(crate) use decide::is_approver;
+pub use exceptions::{ExceptionState, ExceptionView, MAX_ALLOW};
+pub use history::{ApprovalEventView, ApprovalNews, PastDecisions};
+pub use links::{LinkView, OpenLink};
+pub use sluice_store::approvals::InboxKey;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
 use sluice_domain::{
-    ApprovalId, ApprovalStatus, CallId, Category, GrantId, PolicyId, REDACTED, Role, ServerId,
-    Severity, UserId, looks_secret, names_secret,
+    ApprovalId, ApprovalStatus, CallId, Category, GrantId, PolicyId, ServerId, Severity, UserId,
 };
 use sluice_limits::Demand;
-use sluice_store::approvals::{self, Approval, ApprovalFilter, Decision, Verdict};
+use sluice_store::approvals::{self, Approval, ApprovalFilter};
 use sluice_store::{Conn, grants, users};
-use sluice_vault::Place;
 
-use crate::audit::{self, Event};
 use crate::page::{Page, PageOf};
-use crate::{Control, ControlError, PolicyManager, Viewer, text};
+use crate::{Control, ControlError, Viewer};
+
+/// What is shown of a session's id.
+const SESSION_SHOWN: usize = 8;
 
 /// A parked call as a member sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +47,8 @@ pub struct ApprovalView {
     pub policy_version: i64,
     pub rule: String,
     pub client_name: Option<String>,
+    /// The first characters of the session that asked.
+    pub session: Option<String>,
     pub approvers: Vec<String>,
     /// How many people must approve.
     pub quorum: i64,
@@ -42,6 +57,8 @@ pub struct ApprovalView {
     pub created_at: DateTime<Utc>,
     pub hold_until: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
+    /// When others were told, because nobody had decided.
+    pub escalated_at: Option<DateTime<Utc>>,
     pub decided_at: Option<DateTime<Utc>>,
     pub decided_by: Option<UserId>,
     pub note: Option<String>,
@@ -67,6 +84,8 @@ pub struct DecisionView {
     pub approve: bool,
     pub note: String,
     pub at: DateTime<Utc>,
+    /// For how long the person would let the same call pass.
+    pub allow: Option<TimeDelta>,
 }
 
 /// What came of deciding.
@@ -75,6 +94,8 @@ pub struct Decided {
     pub approval: ApprovalView,
     /// How many more must approve; 0: it is decided.
     pub missing: i64,
+    /// The same call passes until then.
+    pub excepted_until: Option<DateTime<Utc>>,
 }
 
 impl Control {
@@ -95,21 +116,35 @@ impl Control {
         let mut tx = self.read().await?;
         let conn = &mut tx.conn();
         let found = approvals::list(conn, viewer.workspace, filter, after, limit).await?;
-        let mut own = Vec::new();
-        for approval in &found {
-            if is_own(conn, viewer, approval).await? {
-                own.push(approval.id);
-            }
-        }
+        let own = own_of(conn, viewer, &found).await?;
         tx.commit().await?;
-        let view = |approval: Approval| {
+        let mut page = page.cut(found, |a| a.id).map(|approval| {
             let own = own.contains(&approval.id);
             self.approval_view(viewer, approval, own, now)
-        };
-        let mut page = page.cut(found, |a| a.id).map(view);
+        });
         // One whose time is over is no longer pending, even before the next sweep says so.
         page.items.retain(|approval| filter.status.is_none_or(|status| status == approval.status));
         Ok(page)
+    }
+
+    /// What waits for a person, the riskiest first and of those the oldest.
+    pub async fn inbox(
+        &self,
+        viewer: &Viewer,
+        page: Page<InboxKey>,
+    ) -> Result<PageOf<ApprovalView, InboxKey>, ControlError> {
+        let now = self.now();
+        let mut tx = self.read().await?;
+        let conn = &mut tx.conn();
+        let (workspace, limit) = (viewer.workspace, page.one_more());
+        let found = approvals::inbox(conn, workspace, page.after, limit, now).await?;
+        let own = own_of(conn, viewer, &found).await?;
+        tx.commit().await?;
+        let key = |approval: &Approval| InboxKey { rank: rank(approval.severity), id: approval.id };
+        Ok(page.cut(found, key).map(|approval| {
+            let own = own.contains(&approval.id);
+            self.approval_view(viewer, approval, own, now)
+        }))
     }
 
     /// How many wait for a person.
@@ -152,13 +187,14 @@ impl Control {
                 approve: decision.approve,
                 note: decision.note,
                 at: decision.at,
+                allow: decision.allow_s.and_then(TimeDelta::try_seconds),
             });
         }
         tx.commit().await?;
         Ok(all)
     }
 
-    fn approval_view(
+    pub(crate) fn approval_view(
         &self,
         viewer: &Viewer,
         approval: Approval,
@@ -169,8 +205,8 @@ impl Control {
         let status = if over { ApprovalStatus::Expired } else { approval.status };
         let open = status == ApprovalStatus::Pending && !viewer.suspended;
         ApprovalView {
-            may_decide: open && !own && is_approver(viewer, &approval.approvers),
-            arguments: self.shown_arguments(viewer, &approval),
+            may_decide: open && !own && decide::names(viewer, &approval.approvers),
+            arguments: self.arguments(viewer, &approval).map(arguments::masked),
             id: approval.id,
             status,
             server: approval.server_id,
@@ -184,11 +220,13 @@ impl Control {
             policy_version: approval.policy_version,
             rule: approval.rule,
             client_name: approval.client_name,
+            session: approval.session.map(|id| id.chars().take(SESSION_SHOWN).collect()),
             approvers: approval.approvers,
             quorum: approval.quorum,
             created_at: approval.created_at,
             hold_until: approval.hold_until,
             expires_at: approval.expires_at,
+            escalated_at: approval.escalated_at,
             decided_at: approval.decided_at,
             decided_by: approval.decided_by,
             note: approval.note,
@@ -196,70 +234,6 @@ impl Control {
             run_call: approval.run_call_id,
             finished_at: approval.finished_at,
         }
-    }
-
-    /// Sealed arguments that do not open are told in the log and shown as gone.
-    fn shown_arguments(&self, viewer: &Viewer, approval: &Approval) -> Option<Value> {
-        let sealed = approval.sealed_arguments.as_deref()?;
-        let place = Place::approval_arguments(viewer.workspace, approval.id);
-        let opened = self.inner.vault.open(place, sealed);
-        match opened.map(|text| serde_json::from_slice(&text)) {
-            Ok(Ok(value)) => Some(masked(value)),
-            Ok(Err(_)) => None,
-            Err(error) => {
-                tracing::error!(approval = %approval.id, %error, "Could not open an approval's arguments");
-                None
-            }
-        }
-    }
-
-    /// Approves or refuses a parked call.
-    pub async fn decide(
-        &self,
-        manager: &PolicyManager,
-        id: ApprovalId,
-        approve: bool,
-        note: &str,
-    ) -> Result<Decided, ControlError> {
-        let note = text::note("/note", note).map_err(|fault| ControlError::Invalid(vec![fault]))?;
-        let (workspace, now) = (manager.workspace, self.now());
-        let mut tx = self.begin().await?;
-        let conn = &mut tx.conn();
-        let found = approvals::find(conn, workspace, id).await?;
-        let approval = found.ok_or(ControlError::NotFound("approval"))?;
-        let grant = grants::find(conn, workspace, approval.grant_id).await?;
-        let owner = grant.and_then(|grant| grant.created_by);
-        may_decide(manager, &approval, owner)?;
-        let by = Decision { user_id: manager.actor.user, approve, note, at: now };
-        let verdict = approvals::decide(conn, workspace, id, by).await?;
-        let (approval, missing) = match verdict.ok_or(ControlError::NotFound("approval"))? {
-            Verdict::Decided(approval) => (approval, 0),
-            Verdict::MoreNeeded { approval, missing } => (approval, missing),
-            Verdict::AlreadyYours(_) => {
-                tx.rollback().await?;
-                let detail = "you approved this already; somebody else must approve it too";
-                return Err(conflict("already_yours", detail.to_owned()));
-            }
-            Verdict::TooLate(approval) => {
-                let by = match approval.decided_by {
-                    Some(user) => users::find(conn, user).await?.map(|user| user.email),
-                    None => None,
-                };
-                // At once: the row's lock would keep a sweep from seeing it.
-                tx.rollback().await?;
-                return Err(too_late(&approval, by.as_deref()));
-            }
-        };
-        let action = if approve { "approval.approve" } else { "approval.deny" };
-        let (text, what) =
-            (id.to_string(), json!({"grant": approval.grant_label, "missing": missing}));
-        let event = Event::new(action, ("approval", &text, &approval.tool)).after(&what);
-        audit::record(conn, workspace, &manager.actor, event, now).await?;
-        tx.commit().await?;
-        if approval.status == ApprovalStatus::Denied {
-            self.give_back(workspace, approval.reservation, approval.demands.as_deref()).await;
-        }
-        Ok(Decided { approval: self.approval_view(manager, approval, false, now), missing })
     }
 
     /// Gives back what a parked call was charged. A refund that is late is made up by the counters.
@@ -278,35 +252,30 @@ impl Control {
     }
 }
 
-fn conflict(code: &'static str, detail: String) -> ControlError {
-    ControlError::Conflict { code, pointer: None, detail }
+/// The store's order of severities in an inbox.
+const fn rank(severity: Option<Severity>) -> i64 {
+    match severity {
+        Some(Severity::Critical) => 0,
+        Some(Severity::High) => 1,
+        Some(Severity::Medium) => 2,
+        Some(Severity::Low) => 3,
+        None => 4,
+    }
 }
 
-fn too_late(approval: &Approval, by: Option<&str>) -> ControlError {
-    let who = by.unwrap_or("somebody");
-    let at = approval.decided_at.map(|at| at.format(" on %Y-%m-%d at %H:%M UTC").to_string());
-    let at = at.unwrap_or_default();
-    let detail = match approval.status {
-        ApprovalStatus::Denied => format!("{who} refused this{at}"),
-        ApprovalStatus::Pending | ApprovalStatus::Expired => {
-            "nobody decided in time; it expired".to_owned()
+/// Which of these the viewer may not decide, as the maker of the grant.
+async fn own_of(
+    conn: &mut Conn<'_>,
+    viewer: &Viewer,
+    found: &[Approval],
+) -> Result<Vec<ApprovalId>, ControlError> {
+    let mut own = Vec::new();
+    for approval in found {
+        if is_own(conn, viewer, approval).await? {
+            own.push(approval.id);
         }
-        _ => format!("{who} approved this{at}"),
-    };
-    conflict("already_decided", detail)
-}
-
-/// Whether the policy's list of approvers names the caller. Nobody below a policy manager decides.
-fn is_approver(viewer: &Viewer, approvers: &[String]) -> bool {
-    let named = |approver: &String| match approver.split_once(':') {
-        Some(("role", role)) => {
-            role.parse::<Role>().is_ok_and(|needed| viewer.role.at_least(needed))
-        }
-        Some(("member", email)) => email.to_lowercase() == viewer.actor.email.to_lowercase(),
-        _ => false,
-    };
-    viewer.role.at_least(Role::PolicyManager)
-        && (approvers.is_empty() || approvers.iter().any(named))
+    }
+    Ok(own)
 }
 
 /// Whether the viewer made the grant, and the policy wants somebody else to decide.
@@ -320,56 +289,4 @@ async fn is_own(
     }
     let grant = grants::find(conn, viewer.workspace, approval.grant_id).await?;
     Ok(grant.and_then(|grant| grant.created_by) == Some(viewer.actor.user))
-}
-
-fn may_decide(
-    manager: &PolicyManager,
-    approval: &Approval,
-    grant_owner: Option<UserId>,
-) -> Result<(), ControlError> {
-    let refused =
-        |code, detail: &'static str| Err(ControlError::Forbidden { code, detail: detail.into() });
-    if !is_approver(manager, &approval.approvers) {
-        return refused("not_an_approver", "the policy names other people to decide this");
-    }
-    if !approval.self_allowed && grant_owner == Some(manager.actor.user) {
-        return refused("own_grant", "you made this grant, so somebody else must decide");
-    }
-    Ok(())
-}
-
-/// Values that are secrets by name or form are masked; the rest stays readable.
-fn masked(value: Value) -> Value {
-    match value {
-        Value::String(text) if looks_secret(&text) => REDACTED.into(),
-        Value::Array(items) => items.into_iter().map(masked).collect(),
-        Value::Object(members) => members
-            .into_iter()
-            .map(|(name, value)| {
-                let secret = names_secret(&name) && !value.is_null();
-                let value = if secret { REDACTED.into() } else { masked(value) };
-                (name, value)
-            })
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-        other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_are_masked_wherever_they_stand() {
-        let value = json!({
-            "api_key": "AAAA", "n": 1, "list": ["ghp_abc", "x"], "nested": {"Password": "p", "ok": "hello"},
-            "session": null,
-        });
-        let expected = json!({
-            "api_key": "[redacted]", "n": 1, "list": ["[redacted]", "x"],
-            "nested": {"Password": "[redacted]", "ok": "hello"}, "session": null,
-        });
-        assert_eq!(masked(value), expected);
-    }
 }

@@ -58,6 +58,18 @@ pub(crate) async fn record(
     Ok(())
 }
 
+/// The same for what happens by itself.
+pub(crate) async fn record_system(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    event: Event<'_>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let actor = ActorOf { kind: ActorKind::System, id: None, name: "sluice", address: "" };
+    admin_events::append(conn, Some(workspace), event.row(actor), now).await?;
+    Ok(())
+}
+
 /// The same for what the operator does from the machine.
 pub(crate) async fn record_operator(
     conn: &mut Conn<'_>,

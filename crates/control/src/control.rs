@@ -5,13 +5,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use sluice_limits::{Clock, Counters};
 use sluice_store::{Db, StoreError, Tx};
-use sluice_upstream::Upstream;
+use sluice_upstream::{Mailer, Upstream};
 use sluice_vault::{Passwords, Vault};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore, broadcast};
 use url::Url;
 
-use crate::ControlError;
 use crate::throttle::Throttle;
+use crate::{ApprovalNews, ControlError};
 
 /// Who may make an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +37,12 @@ pub struct Bounds {
     pub api_tokens: i64,
     /// REST requests of one token.
     pub requests_per_minute: u32,
+    /// Where a workspace is told of things.
+    pub endpoints: i64,
+    /// Messages that wait for one endpoint; what comes beyond that is given up at once.
+    pub waiting_messages: i64,
+    /// Mail about parked calls that one person gets in an hour.
+    pub mails_an_hour: i64,
 }
 
 impl Default for Bounds {
@@ -50,6 +56,9 @@ impl Default for Bounds {
             grants: 1_000,
             api_tokens: 100,
             requests_per_minute: 3_000,
+            endpoints: 20,
+            waiting_messages: 1_000,
+            mails_an_hour: 30,
         }
     }
 }
@@ -73,6 +82,8 @@ pub struct ControlParts {
     pub vault: Arc<Vault>,
     pub upstream: Arc<Upstream>,
     pub counters: Counters,
+    /// How mail is sent, where the operator set it up.
+    pub mailer: Option<Mailer>,
     pub settings: ControlSettings,
 }
 
@@ -90,6 +101,11 @@ pub(crate) struct Inner {
     /// Counts REST requests. In process they have counters of their own, so that they take no room
     /// from the limits of calls.
     pub(crate) requests: Counters,
+    pub(crate) mailer: Option<Mailer>,
+    /// Wakes whoever sends messages.
+    pub(crate) outgoing: Notify,
+    /// For pages that are open.
+    pub(crate) approval_news: broadcast::Sender<ApprovalNews>,
     pub(crate) settings: ControlSettings,
     pub(crate) clock: Clock,
     pub(crate) passwords: Passwords,
@@ -105,11 +121,13 @@ impl std::fmt::Debug for Control {
 }
 
 const HASHES_AT_ONCE: usize = 4;
+/// News that a slow reader may lag behind; it then looks for itself.
+const NEWS: usize = 256;
 
 impl Control {
     /// Puts the parts together. Takes the time of one password hash.
     pub fn new(parts: ControlParts, clock: Clock) -> Self {
-        let ControlParts { db, vault, upstream, counters, settings } = parts;
+        let ControlParts { db, vault, upstream, counters, mailer, settings } = parts;
         let requests = match &counters {
             Counters::Memory(_) => Counters::in_memory(Arc::clone(&clock)),
             Counters::Redis(_) => counters.clone(),
@@ -120,6 +138,9 @@ impl Control {
             upstream,
             counters,
             requests,
+            mailer,
+            outgoing: Notify::new(),
+            approval_news: broadcast::channel(NEWS).0,
             settings,
             throttle: Throttle::new(Arc::clone(&clock)),
             clock,

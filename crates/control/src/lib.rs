@@ -14,6 +14,7 @@ mod error;
 mod grants;
 mod idempotency;
 mod members;
+mod notices;
 pub mod operator;
 mod page;
 mod policies;
@@ -30,7 +31,10 @@ pub use access::{Access, Actor, Admin, Permission, PolicyManager, Proof, Viewer}
 pub use accounts::{LOGIN_AT_MOST, LOGIN_IDLE, LoggedIn, LoginView, Origin, SignUp};
 pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
 pub use apply::{Applied, Apply, Preview, RestOf};
-pub use approvals::{ApprovalView, ApprovalsOf, Decided, DecisionView};
+pub use approvals::{
+    ApprovalEventView, ApprovalNews, ApprovalView, ApprovalsOf, Choice, Decided, DecisionView,
+    ExceptionState, ExceptionView, InboxKey, LinkView, MAX_ALLOW, OpenLink, PastDecisions,
+};
 pub use audit::{EventFilter, EventView};
 pub use calls::{CallsOf, Overview, Span};
 pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
@@ -38,6 +42,10 @@ pub use error::{ControlError, Fault};
 pub use grants::{GrantForm, GrantPatch, GrantView, Granted, GrantsOf, MAX_OVERLAP};
 pub use idempotency::{Headers, REMEMBERED, Repeat};
 pub use members::{INVITE_DAYS, InviteCard, InviteView, Invited, MemberView};
+pub use notices::{
+    DeliveriesOf, DeliveryView, EndpointForm, EndpointPatch, EndpointView, Letter, MAX_ESCALATION,
+    MadeEndpoint, NoticeSettings, Try,
+};
 pub use page::{Page, PageOf};
 pub use policies::{PolicyForm, PolicyView, SavedPolicy, VersionView};
 pub use requests::{Allowance, REQUEST_WINDOW_S};
@@ -47,7 +55,7 @@ pub use servers::{
 };
 pub use sluice_store::calls::{Breakdown, OutcomeCount, SeriesPoint};
 pub use sluice_store::servers::ServerName;
-pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS};
+pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS, span};
 pub use tools::{Effect, Standing, ToolView};
 pub use trial::{MAX_TRIALS, Trial, TrialCall, Trials, TrialsOf};
 pub use upkeep::{ARGUMENTS_KEPT, Swept};

@@ -4,6 +4,7 @@
 mod audit;
 mod keys;
 mod leaked;
+mod rewrap;
 
 use std::sync::Arc;
 

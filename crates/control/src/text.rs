@@ -1,5 +1,6 @@
 //! What people may call things: bounded, in one Unicode form, without invisible tricks.
 
+use chrono::TimeDelta;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::Fault;
@@ -44,6 +45,27 @@ pub(crate) fn note(pointer: &str, text: &str) -> Result<String, Fault> {
         Some(odd) => Err(hidden(pointer, odd)),
         None => Ok(text),
     }
+}
+
+/// A length of time as people write it: `90s`, `15m`, `1h`, `2d`.
+pub fn span(pointer: &str, text: &str) -> Result<TimeDelta, Fault> {
+    let text = text.trim();
+    let at = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let seconds = match unit.trim() {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3_600),
+        "d" => Some(86_400),
+        _ => None,
+    };
+    let whole = digits.parse::<i64>().ok().zip(seconds).and_then(|(n, unit)| n.checked_mul(unit));
+    whole.and_then(TimeDelta::try_seconds).ok_or_else(|| {
+        let shown: String = text.chars().take(20).collect();
+        let detail =
+            format!("`{shown}` is no length of time; write one such as 90s, 15m, 1h or 2d");
+        Fault::new(pointer, "bad_duration", detail)
+    })
 }
 
 fn hidden(pointer: &str, odd: char) -> Fault {
@@ -181,6 +203,17 @@ mod tests {
             &long,
         ] {
             assert_eq!(email("/email", bad).expect_err(bad).code, "bad_email", "{bad}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_have_a_unit() {
+        for (text, seconds) in [("90s", 90), ("15m", 900), (" 1h ", 3_600), ("2d", 172_800)] {
+            assert_eq!(span("/x", text), Ok(TimeDelta::seconds(seconds)), "{text}");
+        }
+        for bad in ["", "1", "h", "1w", "-1h", "1.5h", "99999999999999999999s", "9999999999999999d"]
+        {
+            assert_eq!(span("/x", bad).expect_err(bad).code, "bad_duration", "{bad}");
         }
     }
 

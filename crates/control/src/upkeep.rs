@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use sluice_domain::ApprovalStatus;
-use sluice_store::{approvals, idempotency, login_sessions};
+use sluice_store::{approvals, idempotency, login_sessions, outbox};
 
 use crate::idempotency::REMEMBERED;
 use crate::{Control, ControlError};
@@ -11,6 +11,11 @@ use crate::{Control, ControlError};
 const BATCH: i64 = 200;
 /// How long an approval's arguments are kept once it is closed.
 pub const ARGUMENTS_KEPT: TimeDelta = TimeDelta::days(7);
+/// How long a message that was done with stands in the delivery log.
+const MESSAGES_KEPT: TimeDelta = TimeDelta::days(30);
+const EXCEPTIONS_KEPT: TimeDelta = TimeDelta::days(30);
+/// Rows that are forgotten in one transaction.
+const PIECE: i64 = 5_000;
 
 /// What a sweep forgot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,6 +23,8 @@ pub struct Swept {
     pub logins: u64,
     pub idempotency_keys: u64,
     pub arguments: u64,
+    pub messages: u64,
+    pub exceptions: u64,
 }
 
 impl Control {
@@ -42,7 +49,8 @@ impl Control {
         }
     }
 
-    /// Forgets ended logins, old idempotency keys and arguments of approvals long closed.
+    /// Forgets ended logins, old idempotency keys, arguments of approvals long closed, old messages
+    /// and exceptions.
     pub async fn sweep(&self) -> Result<Swept, ControlError> {
         let now = self.now();
         let mut tx = self.begin().await?;
@@ -51,6 +59,8 @@ impl Control {
             logins: login_sessions::prune(conn, now).await?,
             idempotency_keys: idempotency::prune(conn, now - REMEMBERED).await?,
             arguments: approvals::wipe_arguments(conn, now - ARGUMENTS_KEPT).await?,
+            messages: outbox::prune(conn, now - MESSAGES_KEPT, PIECE).await?,
+            exceptions: approvals::prune_exceptions(conn, now - EXCEPTIONS_KEPT, PIECE).await?,
         };
         tx.commit().await?;
         Ok(swept)

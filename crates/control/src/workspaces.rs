@@ -64,7 +64,7 @@ impl Control {
         tx.commit().await?;
         let (workspace, role) = found.ok_or(ControlError::NotFound("workspace"))?;
         let role = match &actor.proof {
-            Proof::Login(_) => role,
+            Proof::Login(_) | Proof::Link(_) => role,
             Proof::ApiToken { workspace: own, role: most, .. } if *own == workspace.id => {
                 role.min(*most)
             }

@@ -104,6 +104,21 @@ impl<P: AsViewer> Desk<P> {
     }
 }
 
+impl Desk<Admin> {
+    /// The same desk, for what any member may see.
+    pub(crate) fn as_viewer_desk(&self) -> Desk<Viewer> {
+        Desk {
+            who: Viewer::clone(&self.who),
+            control: self.control.clone(),
+            now: self.now,
+            csrf: self.csrf.clone(),
+            base: self.base.clone(),
+            head: self.head.clone(),
+            flash: self.flash.clone(),
+        }
+    }
+}
+
 impl<S, P> FromRequestParts<S> for Desk<P>
 where
     S: Send + Sync,
@@ -211,7 +226,10 @@ impl WsFrame {
 
     /// The lower part, below a line.
     pub(crate) fn nav_more(&self) -> Vec<NavEntry> {
-        let mut more = vec![self.entry("/members", "people", "Members", "members")];
+        let mut more = vec![
+            self.entry("/members", "people", "Members", "members"),
+            self.entry("/notifications", "bell", "Notifications", "notifications"),
+        ];
         if self.role == Role::Admin {
             more.push(self.entry("/api-tokens", "token", "API tokens", "api-tokens"));
             more.push(self.entry("/audit", "shield", "Audit log", "audit"));

@@ -2,6 +2,7 @@
 //! says; nothing is decided here.
 
 mod account;
+mod approve;
 mod assets;
 mod auth;
 mod catalogue;
@@ -74,6 +75,7 @@ pub fn router(state: DashboardState) -> Router {
         .merge(account::routes())
         .merge(start::routes())
         .merge(ws::routes())
+        .merge(approve::routes())
         .route("/theme", get(theme::get))
         .route("/static/{version}/{name}", get(assets::handler))
         .route("/favicon.ico", get(assets::favicon))

@@ -83,6 +83,16 @@ id!(
     CallId,
     /// A call parked for a person.
     ApprovalId,
+    /// Something that happened to a parked call.
+    ApprovalEventId,
+    /// A link by which one parked call can be decided.
+    ApprovalLinkId,
+    /// A call that a person lets pass for a while.
+    ExceptionId,
+    /// Where a workspace is told of things.
+    EndpointId,
+    /// One message on its way out.
+    DeliveryId,
     /// A REST token of a workspace.
     ApiTokenId,
     /// A person's login in one browser.

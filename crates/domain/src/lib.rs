@@ -8,6 +8,7 @@ mod decision;
 mod feed;
 mod ids;
 mod limit;
+mod notify;
 mod risk;
 mod role;
 mod route;
@@ -22,10 +23,12 @@ pub use call::{CallRecord, CallTiming, SecurityEvent, SecurityKind};
 pub use decision::{Code, Outcome};
 pub use feed::{ActorKind, ChangeKind, ObjectKind, PolicyKind};
 pub use ids::{
-    ApiTokenId, ApprovalId, CallId, EventId, GrantId, InviteId, LoginSessionId, ParseIdError,
-    PolicyId, ReservationId, ServerId, ToolId, UserId, WorkspaceId,
+    ApiTokenId, ApprovalEventId, ApprovalId, ApprovalLinkId, CallId, DeliveryId, EndpointId,
+    EventId, ExceptionId, GrantId, InviteId, LoginSessionId, ParseIdError, PolicyId, ReservationId,
+    ServerId, ToolId, UserId, WorkspaceId,
 };
 pub use limit::{Charge, OnUnavailable, Reset, Scope, Window, WindowError};
+pub use notify::{ApprovalEventKind, DeliveryStatus, EndpointKind, Notice};
 pub use risk::{Category, Severity};
 pub use role::Role;
 pub use route::{RouteGrant, RoutePolicy, RouteRecord, RouteServer, RouteTool};

@@ -12,14 +12,16 @@ use sluice_mcp::ToolCall;
 use sluice_policy::{ApprovalPlan, Decision, Verdict};
 use tokio::time::Instant;
 
-use crate::call::{limit_refusal, refusal};
+use crate::call::{book, limit_refusal, refusal};
 use crate::canonical;
 use crate::decide::{self, Booking, Charged, Unsent};
 use crate::exchange::{ApprovalRef, Exchange, Refusal};
 use crate::headers;
 use crate::hold::{PROGRESS_EVERY, Progress, streamed};
 use crate::pass;
-use crate::ports::{Approval, ApprovalKey, Approvals, ParkError, ParkedCall, StoreUnavailable};
+use crate::ports::{
+    Approval, ApprovalKey, Approvals, Exception, ParkError, ParkedCall, StoreUnavailable,
+};
 use crate::release::Release;
 use crate::state::Inner;
 
@@ -68,7 +70,11 @@ pub(crate) async fn settle(
     let now = (exchange.inner.clock)();
     let approval = match approvals.find(&key, now).await {
         Ok(Some(approval)) => Ok(approval),
-        Ok(None) => park(&mut exchange, &*approvals, key, decision, plan, tool).await,
+        Ok(None) => match excepted(&exchange, &*approvals, &key, tool, now).await {
+            Ok(Some(word)) => return let_through(exchange, decision, tool, &word).await,
+            Ok(None) => park(&mut exchange, &*approvals, key, decision, plan, tool).await,
+            Err(StoreUnavailable) => Err(store_away(plan)),
+        },
         Err(StoreUnavailable) => Err(store_away(plan)),
     };
     let approval = match approval {
@@ -82,6 +88,36 @@ pub(crate) async fn settle(
     let waited = exchange.recorder.elapsed_us() - started;
     exchange.recorder.note(|record| record.timing.approval_us = waited);
     decided(exchange, approvals, approval, decision, plan, tool).await
+}
+
+/// Whether a person lets this very call pass for a while.
+async fn excepted(
+    exchange: &Exchange<'_>,
+    approvals: &dyn Approvals,
+    key: &ApprovalKey,
+    tool: &ToolCall<'_>,
+    now: DateTime<Utc>,
+) -> Result<Option<Exception>, StoreUnavailable> {
+    let hash = exchange.entry.route.tool(&tool.name).map(|tool| tool.definition_hash.as_str());
+    approvals.excepted(key, hash, now).await
+}
+
+/// Makes a call that need not be asked about; its limits hold as ever.
+async fn let_through(
+    mut exchange: Exchange<'_>,
+    decision: &Decision,
+    tool: &ToolCall<'_>,
+    word: &Exception,
+) -> Response {
+    let message = format!("let through until {} by {}", stamp(word.until), word.by);
+    match book(&mut exchange, decision, tool).await {
+        Ok(booking) => {
+            exchange.recorder.outcome(Outcome::Allowed, Code::Allowed, &message);
+            exchange.recorder.unsettle();
+            pass::forward(exchange, booking).await
+        }
+        Err(refusal) => exchange.refuse_call(&refusal),
+    }
 }
 
 fn store_away(plan: &ApprovalPlan) -> Refusal {

@@ -122,7 +122,7 @@ fn unavailable_message(tool: &str, charge: &Charge) -> String {
 }
 
 /// Books the call's charges.
-async fn book(
+pub(crate) async fn book(
     exchange: &mut Exchange<'_>,
     decision: &Decision,
     tool: &ToolCall<'_>,

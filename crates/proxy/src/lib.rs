@@ -48,8 +48,8 @@ pub use call_log::{CallLog, LogFull, LogPlace};
 pub use gate::ClientAddress;
 pub use options::ProxyOptions;
 pub use ports::{
-    Approval, ApprovalKey, Approvals, ParkError, ParkedCall, Released, Routes, SecurityLog,
-    ShownTool, StoreUnavailable, ToolsSeen,
+    Approval, ApprovalKey, Approvals, Exception, ParkError, ParkedCall, Released, Routes,
+    SecurityLog, ShownTool, StoreUnavailable, ToolsSeen,
 };
 pub use router::{router, server_of};
 pub use state::{ProxyParts, ProxyState, Sizes};

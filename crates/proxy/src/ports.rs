@@ -115,6 +115,14 @@ pub enum ParkError {
     Unavailable(#[from] StoreUnavailable),
 }
 
+/// A person's word that this very call passes for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exception {
+    /// Whose word it is.
+    pub by: String,
+    pub until: DateTime<Utc>,
+}
+
 /// How a released call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
@@ -135,6 +143,15 @@ pub trait Approvals: Send + Sync + 'static {
         key: &'a ApprovalKey,
         now: DateTime<Utc>,
     ) -> BoxFuture<'a, Result<Option<Approval>, StoreUnavailable>>;
+
+    /// Uses up one pass of a person's word that this very call goes through for a while, if there is
+    /// one: for the same tool as it was then, and not over, used up or taken back.
+    fn excepted<'a>(
+        &'a self,
+        key: &'a ApprovalKey,
+        definition_hash: Option<&'a str>,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Option<Exception>, StoreUnavailable>>;
 
     /// Parks a call. If the same call was parked meanwhile, that approval is answered (its reservation differs).
     fn park(&self, call: ParkedCall) -> BoxFuture<'_, Result<Approval, ParkError>>;

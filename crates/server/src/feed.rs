@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use sluice_control::Control;
 use sluice_domain::{ApprovalId, ChangeKind, GrantId, PolicyId, ServerId};
 use sluice_proxy::{Change as Stale, ProxyState};
 use sluice_store::ChangeFeed;
@@ -38,6 +39,7 @@ impl FeedState {
 pub(crate) async fn run(
     mut feed: ChangeFeed,
     proxy: ProxyState,
+    control: Control,
     state: Arc<FeedState>,
     decided: broadcast::Sender<ApprovalId>,
     stop: CancellationToken,
@@ -52,6 +54,7 @@ pub(crate) async fn run(
                 found.iter().filter_map(stale).for_each(|change| proxy.changed(change));
                 for change in found.iter().filter(|change| change.kind == ChangeKind::Approval) {
                     decided.send(ApprovalId::from_uuid(change.object_id)).ok();
+                    control.approval_changed(change.workspace_id);
                 }
                 proxy.feed_alive();
                 state.alive();

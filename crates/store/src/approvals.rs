@@ -2,22 +2,34 @@
 //! rules' digest); the same call sent again joins it; it runs once at most.
 
 mod decide;
+mod events;
+mod exceptions;
+mod links;
+mod list;
 mod run;
 mod sweep;
 
 pub use decide::{Decision, Verdict, decide, decisions};
+pub use events::{ApprovalEvent, NewEvent, events, note, note_once, take_news};
+pub use exceptions::{
+    Exception, Reach, create_exception, find_exception, list_exceptions, prune_exceptions,
+    revoke_exception, use_exception,
+};
+pub use links::{ApprovalLink, create_link, find_link, use_link};
+pub use list::{ApprovalFilter, InboxKey, Past, count_pending, inbox, list, past};
 pub use run::{Taken, finish, give_up, mark_unknown, put_back, take_for_run};
-pub use sweep::{Closed, SealedArguments, expire_due, list_sealed, prune, reseal, wipe_arguments};
+pub use sweep::{
+    Closed, SealedArguments, escalate_due, expire_due, list_sealed, prune, reseal, wipe_arguments,
+};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sluice_domain::{
-    ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, GrantId, PolicyId, ReservationId,
-    ServerId, Severity, UserId, WorkspaceId,
+    ApprovalEventKind, ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, GrantId, PolicyId,
+    ReservationId, ServerId, Severity, UserId, WorkspaceId,
 };
 
 use crate::column::{Value, json, record};
-use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
-use crate::text::rows;
+use crate::conn::{execute, fetch_one, fetch_optional};
 use crate::{Conn, StoreError, changes};
 
 record! {
@@ -62,6 +74,9 @@ record! {
         pub created_at: DateTime<Utc>,
         pub hold_until: DateTime<Utc>,
         pub expires_at: DateTime<Utc>,
+        /// When others are told, if nobody decided.
+        pub escalate_at: Option<DateTime<Utc>>,
+        pub escalated_at: Option<DateTime<Utc>>,
         pub decided_at: Option<DateTime<Utc>>,
         pub decided_by: Option<UserId>,
         /// The deciding person's words.
@@ -148,9 +163,21 @@ pub async fn create_or_join(
         return Ok(Parked::TooMany);
     }
     insert(conn, workspace, &new, now).await?;
+    note(conn, workspace, new.id, NewEvent::of(ApprovalEventKind::Asked), now).await?;
     changes::append(conn, workspace, ChangeKind::Approval, new.id.uuid(), now).await?;
     let made = find(conn, workspace, new.id).await?;
     made.map(Parked::Created).ok_or(StoreError::DanglingReference)
+}
+
+/// When others are told of what is asked now, if nobody decides before.
+async fn escalate_at(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let sql = "SELECT escalate_after_s AS value FROM workspaces WHERE id = $1";
+    let after = fetch_one!(conn, Value<Option<i64>>, sql, workspace)?.0;
+    Ok(after.and_then(TimeDelta::try_seconds).and_then(|after| now.checked_add_signed(after)))
 }
 
 async fn insert(
@@ -159,18 +186,19 @@ async fn insert(
     new: &NewApproval<'_>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
+    let escalate_at = escalate_at(conn, workspace, now).await?;
     execute!(
         conn,
         "INSERT INTO approvals
              (id, workspace_id, server_id, grant_id, grant_label, call_id, tool, tool_hash,
               category, severity, arguments_digest, sealed_arguments, policy_id, policy_version,
               rule, rules_digest, session, client_name, reservation, demands, approvers, quorum,
-              self_allowed, status, live, created_at, hold_until, expires_at)
+              self_allowed, status, live, created_at, hold_until, expires_at, escalate_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
                  (SELECT category FROM tools WHERE workspace_id = $2 AND server_id = $3 AND name = $7),
                  (SELECT severity FROM tools WHERE workspace_id = $2 AND server_id = $3 AND name = $7),
                  $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, 'pending', TRUE,
-                 $22, $23, $24)",
+                 $22, $23, $24, $25)",
         new.id,
         workspace,
         new.server,
@@ -194,7 +222,8 @@ async fn insert(
         new.self_allowed,
         now,
         new.hold_until,
-        new.expires_at
+        new.expires_at,
+        escalate_at
     )?;
     Ok(())
 }
@@ -203,8 +232,8 @@ const SELECT: &str =
     "SELECT id, workspace_id, server_id, grant_id, grant_label, call_id, tool, tool_hash, category,
             severity, arguments_digest, sealed_arguments, policy_id, policy_version, rule,
             rules_digest, session, client_name, reservation, demands, approvers, quorum,
-            self_allowed, status, live, created_at, hold_until, expires_at, decided_at, decided_by, note, run_at, run_by,
-            run_call_id, finished_at
+            self_allowed, status, live, created_at, hold_until, expires_at, escalate_at,
+            escalated_at, decided_at, decided_by, note, run_at, run_by, run_call_id, finished_at
      FROM approvals WHERE workspace_id = $1 AND ";
 
 /// A query for approvals; only fixed texts are put together.
@@ -252,61 +281,6 @@ pub async fn find(
     id: ApprovalId,
 ) -> Result<Option<Approval>, StoreError> {
     Ok(fetch_optional!(conn, Approval, select("id = $2"), workspace, id)?)
-}
-
-/// Which approvals a list shows.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ApprovalFilter<'a> {
-    pub status: Option<ApprovalStatus>,
-    pub server: Option<ServerId>,
-    pub grant: Option<GrantId>,
-    pub tool: Option<&'a str>,
-}
-
-/// The approvals, newest first, before the given one.
-pub async fn list(
-    conn: &mut Conn<'_>,
-    workspace: WorkspaceId,
-    filter: ApprovalFilter<'_>,
-    before: Option<ApprovalId>,
-    limit: i64,
-) -> Result<Vec<Approval>, StoreError> {
-    Ok(fetch_all!(
-        conn,
-        Approval,
-        select(
-            "($2 IS NULL OR status = $2) AND ($3 IS NULL OR server_id = $3)
-             AND ($4 IS NULL OR grant_id = $4) AND ($5 IS NULL OR tool = $5)
-             AND ($6 IS NULL OR id < $6) ORDER BY id DESC LIMIT $7"
-        ),
-        workspace,
-        filter.status,
-        filter.server,
-        filter.grant,
-        filter.tool,
-        before,
-        rows(limit)
-    )?)
-}
-
-/// How many wait for a person: of one grant, or of all.
-pub async fn count_pending(
-    conn: &mut Conn<'_>,
-    workspace: WorkspaceId,
-    grant: Option<GrantId>,
-    now: DateTime<Utc>,
-) -> Result<i64, StoreError> {
-    let pending = fetch_one!(
-        conn,
-        Value<i64>,
-        "SELECT COUNT(*) AS value FROM approvals
-         WHERE workspace_id = $1 AND status = 'pending' AND expires_at > $3
-           AND ($2 IS NULL OR grant_id = $2)",
-        workspace,
-        grant,
-        now
-    )?;
-    Ok(pending.0)
 }
 
 /// The grant's approvals whose time is over no longer stand in the way of asking anew. That they

@@ -6,9 +6,11 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sluice_domain::{
-    ActorKind, ApiTokenId, ApprovalId, ApprovalStatus, CallId, Category, ChangeKind, Code, EventId,
-    GrantId, InviteId, LoginSessionId, ObjectKind, Outcome, PolicyId, PolicyKind, ReservationId,
-    Role, SecurityKind, ServerId, ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId,
+    ActorKind, ApiTokenId, ApprovalEventId, ApprovalEventKind, ApprovalId, ApprovalLinkId,
+    ApprovalStatus, CallId, Category, ChangeKind, Code, DeliveryId, DeliveryStatus, EndpointId,
+    EndpointKind, EventId, ExceptionId, GrantId, InviteId, LoginSessionId, Notice, ObjectKind,
+    Outcome, PolicyId, PolicyKind, ReservationId, Role, SecurityKind, ServerId, ServerSettings,
+    Severity, ToolId, ToolState, UserId, WorkspaceId,
 };
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgRow;
@@ -241,9 +243,14 @@ macro_rules! ids {
 }
 ids!(
     ApiTokenId,
+    ApprovalEventId,
     ApprovalId,
+    ApprovalLinkId,
     CallId,
+    DeliveryId,
+    EndpointId,
     EventId,
+    ExceptionId,
     GrantId,
     InviteId,
     LoginSessionId,
@@ -269,10 +276,14 @@ macro_rules! word_columns {
 }
 word_columns!(
     ActorKind,
+    ApprovalEventKind,
     ApprovalStatus,
     Category,
     ChangeKind,
     Code,
+    DeliveryStatus,
+    EndpointKind,
+    Notice,
     ObjectKind,
     Outcome,
     PolicyKind,
@@ -293,7 +304,7 @@ macro_rules! json_columns {
         }
     )+ };
 }
-json_columns!(ServerSettings, Vec<String>, serde_json::Value);
+json_columns!(ServerSettings, Vec<String>, Vec<Notice>, serde_json::Value);
 
 /// JSON text to bind.
 pub(crate) fn json<T: Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {

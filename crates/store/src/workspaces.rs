@@ -242,6 +242,26 @@ pub async fn set_suspended(
     Ok(found)
 }
 
+/// After how many seconds others are told of a parked call that nobody decided; `None`: never.
+pub async fn escalate_after(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+) -> Result<Option<i64>, StoreError> {
+    let sql = "SELECT escalate_after_s AS value FROM workspaces WHERE id = $1";
+    Ok(fetch_optional!(conn, Value<Option<i64>>, sql, workspace)?.and_then(|found| found.0))
+}
+
+/// Sets [`escalate_after`], for calls that are parked from now on.
+pub async fn set_escalate_after(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    seconds: Option<i64>,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE workspaces SET escalate_after_s = $2 WHERE id = $1";
+    execute!(conn, sql, workspace, seconds)?;
+    Ok(())
+}
+
 /// Writes the settings that admins set; says whether the workspace exists.
 pub async fn set_settings(
     conn: &mut Conn<'_>,

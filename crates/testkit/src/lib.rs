@@ -14,7 +14,9 @@ pub mod redis_cluster;
 pub mod redis_monitor;
 pub mod redis_server;
 pub mod sluice;
+pub mod smtp_server;
 pub mod tamper;
+pub mod webhook_sink;
 
 pub use clock::TestClock;
 pub use mcp_server::{Behaviour, FakeServer, Framing, Seen};
@@ -24,3 +26,5 @@ pub use redis_cluster::RedisCluster;
 pub use redis_monitor::RedisMonitor;
 pub use redis_server::RedisServer;
 pub use sluice::{Setup, Sluice};
+pub use smtp_server::SmtpServer;
+pub use webhook_sink::{Posted, WebhookSink};

@@ -1,11 +1,13 @@
-//! The one way out: connections that cannot be led inside, upstream credentials, and reading a
-//! server's tools. Follows no redirect, uses no proxy, repeats nothing that may have run.
+//! The one way out: connections that cannot be led inside, upstream credentials, reading a server's
+//! tools, and mail. Follows no redirect, uses no proxy, repeats nothing that may have run.
 
 mod addresses;
 mod check;
 mod connect;
 mod hash;
 mod idle;
+mod mail;
+mod post;
 mod read;
 mod resolve;
 mod send;
@@ -14,6 +16,8 @@ mod target;
 pub use check::UrlProblem;
 pub use hash::definition_hash;
 pub use idle::{IdleBody, IdleError};
+pub use mail::{Mail, MailError, MailSettingError, Mailer, MailerOptions};
+pub use post::{Post, Posted};
 pub use read::{ReadError, ToolsRead};
 pub use resolve::Resolve;
 pub use send::{Prepared, SendError, Upstream, UpstreamOptions};

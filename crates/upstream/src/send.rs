@@ -138,7 +138,7 @@ type Pool = Client<Bounded<HttpsConnector<CheckedTcp>>, Tracked>;
 /// Connections to upstreams, in pools of each server's own. Cheap to clone; clones share the pools.
 #[derive(Clone)]
 pub struct Upstream {
-    resolver: Resolver,
+    pub(crate) resolver: Resolver,
     tls: Arc<ClientConfig>,
     pools: Cache<PoolKey, Pool>,
 }

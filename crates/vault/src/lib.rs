@@ -10,6 +10,7 @@ mod password;
 mod random;
 mod seal;
 mod token;
+mod webhook;
 
 pub use headers::UpstreamHeaders;
 pub use keyfile::{KeyFileError, load_or_create};
@@ -17,3 +18,4 @@ pub use keys::{KeysError, Vault, generate_master_key};
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, PasswordError, Passwords};
 pub use seal::{Place, SealError};
 pub use token::{Issued, TokenHash, TokenKind, parse_token};
+pub use webhook::WebhookSecret;

@@ -95,6 +95,7 @@ impl Api {
             vault: Arc::clone(&vault),
             upstream: Arc::new(Upstream::new(options)),
             counters: shared.unwrap_or_else(|| Counters::in_memory(clock.function())),
+            mailer: None,
             settings: ControlSettings {
                 public_url: public_url.clone(),
                 proxy_public_url: public_url.clone(),

@@ -6,5 +6,6 @@ mod common;
 mod configuration;
 mod document;
 mod errors;
+mod notices;
 mod path;
 mod tenancy;

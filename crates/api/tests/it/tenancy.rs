@@ -98,17 +98,20 @@ on_both! {
         let viewer = api.client("acme", "vera@example.test", Role::Viewer).await;
         let manager = api.client("acme", "max@example.test", Role::PolicyManager).await;
         let reads = |path: &str| {
-            path.ends_with("/check") || path.ends_with("/test") || path.ends_with("/simulate") || path.ends_with("preview-recommended")
+            path.ends_with("/check") || path.contains("/policies/") && path.ends_with("/test") || path.ends_with("/simulate")
+                || path.ends_with("preview-recommended")
+                // One's own mail is everybody's own affair.
+                || path.ends_with("/notification-preferences")
         };
         let for_admins = |path: &str| {
-            ["/invites", "/api-tokens", "/admin-events", "/configuration"].iter().any(|part| path.contains(part))
+            ["/invites", "/api-tokens", "/admin-events", "/configuration", "/notification-endpoints", "/notification-deliveries"].iter().any(|part| path.contains(part))
         };
         for (method, path) in every_route(&server, &policy, &grant) {
             let by_viewer = probe(&viewer, &method, &path).await;
             let by_manager = probe(&manager, &method, &path).await;
             let allowed_to_look = method == Method::GET && !for_admins(&path) || reads(&path);
             assert_eq!(by_viewer != StatusCode::FORBIDDEN, allowed_to_look, "viewer {method} {path}: {by_viewer}");
-            let managed = ["/policies", "/tools/", "/approvals/"].iter().any(|part| path.contains(part))
+            let managed = ["/policies", "/tools/", "/approvals/", "/approval-exceptions/"].iter().any(|part| path.contains(part))
                 || (method == Method::PATCH && path.contains("/grants/"));
             assert_eq!(
                 by_manager != StatusCode::FORBIDDEN,

@@ -22,6 +22,10 @@ pub struct Rewrapped {
     pub arguments: u64,
     /// Answers kept for a repeat.
     pub answers: u64,
+    /// Channels of notifications.
+    pub endpoints: u64,
+    /// Notifications that are kept.
+    pub messages: u64,
 }
 
 impl Operator {
@@ -32,6 +36,8 @@ impl Operator {
             credentials: self.rewrap_credentials().await?,
             arguments: self.rewrap_arguments().await?,
             answers: self.rewrap_answers().await?,
+            endpoints: self.rewrap_endpoints().await?,
+            messages: self.rewrap_messages().await?,
         })
     }
 

@@ -13,7 +13,7 @@ use sluice_store::Db;
 use sluice_testkit::db::{FreshDatabase, FromFresh};
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, TestClock};
-use sluice_upstream::{Upstream, UpstreamOptions};
+use sluice_upstream::{Mailer, Upstream, UpstreamOptions};
 use sluice_vault::{Vault, generate_master_key};
 
 pub(crate) const PASSWORD: &str = "a long enough password";
@@ -48,9 +48,9 @@ fn control(
     vault: &Arc<Vault>,
     counters: &Counters,
     clock: &TestClock,
-    signup: Signup,
+    (signup, mailer, allow_private): (Signup, Option<Mailer>, bool),
 ) -> Control {
-    let upstream = Upstream::new(UpstreamOptions { allow_private: true, ..Default::default() });
+    let upstream = Upstream::new(UpstreamOptions { allow_private, ..Default::default() });
     let settings = ControlSettings {
         public_url: "http://localhost:8080".parse().expect("a URL"),
         proxy_public_url: "http://localhost:8080/".parse().expect("a URL"),
@@ -63,6 +63,7 @@ fn control(
         vault: Arc::clone(vault),
         upstream: Arc::new(upstream),
         counters: counters.clone(),
+        mailer,
         settings,
     };
     Control::new(parts, clock.function())
@@ -72,16 +73,40 @@ impl World {
     /// The same database under other master keys, as after a restart.
     pub(crate) fn with_keys(&self, keys: &SecretString) -> Control {
         let vault = Arc::new(Vault::from_keys(keys).expect("a key"));
-        control(&self.db, &vault, &self.counters, &self.clock, Signup::Open)
+        control(&self.db, &vault, &self.counters, &self.clock, (Signup::Open, None, true))
     }
 
     pub(crate) async fn with_signup(db: Db, signup: Signup) -> Self {
+        Self::with(db, signup, None, true).await
+    }
+
+    /// With mail, or with none; with private endpoints, or not.
+    pub(crate) async fn with(
+        db: Db,
+        signup: Signup,
+        mailer: Option<Mailer>,
+        allow_private: bool,
+    ) -> Self {
         let clock = TestClock::at("2026-11-30T12:00:00Z");
         let counters = Counters::in_memory(clock.function());
         let keys = generate_master_key("k1");
         let vault = Arc::new(Vault::from_keys(&keys).expect("a key"));
-        let control = control(&db, &vault, &counters, &clock, signup);
+        let control = control(&db, &vault, &counters, &clock, (signup, mailer, allow_private));
         Self { control, clock, counters, db, vault, keys, upstream: FakeServer::start().await }
+    }
+
+    /// Another process of the same installation, with its own settings and keys.
+    pub(crate) fn beside(&self, vault: &Arc<Vault>, allow_private: bool) -> Control {
+        let upstream = UpstreamOptions { allow_private, ..UpstreamOptions::default() };
+        let parts = ControlParts {
+            db: self.db.clone(),
+            vault: Arc::clone(vault),
+            upstream: Arc::new(Upstream::new(upstream)),
+            counters: self.counters.clone(),
+            mailer: None,
+            settings: self.control.settings().clone(),
+        };
+        Control::new(parts, self.clock.function())
     }
 
     pub(crate) async fn sign_up(&self, email: &str) -> Result<LoggedIn, ControlError> {

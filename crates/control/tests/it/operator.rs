@@ -11,8 +11,8 @@ use sluice_domain::Role;
 use sluice_testkit::on_both;
 use sluice_vault::{Vault, generate_master_key};
 
-use crate::approvals::{Call, park, parking};
 use crate::common::{PASSWORD, World, code, origin, secret};
+use crate::parking::{Call, park, parking};
 
 fn operator(world: &World) -> Operator {
     Operator::new(world.db.clone(), Arc::clone(&world.vault), world.clock.function())
@@ -78,7 +78,7 @@ on_both! {
         let both = Arc::new(Vault::from_keys(&SecretString::from(both)).expect("two keys"));
         let operator = Operator::new(world.db.clone(), both, world.clock.function());
         let moved = operator.rewrap_all().await.expect("rewraps");
-        assert_eq!(moved, Rewrapped { credentials: 1, arguments: 1, answers: 2 });
+        assert_eq!(moved, Rewrapped { credentials: 1, arguments: 1, answers: 2, ..Rewrapped::default() });
         assert_eq!(operator.rewrap_all().await.expect("nothing left"), Rewrapped::default());
         // The old key is gone: all of it opens with the new one alone.
         let later = world.with_keys(&new);
@@ -95,7 +95,14 @@ on_both! {
 
     async fn every_sealed_column_is_rotated(world: World) {
         // What `rewrap_all` goes through; a new column belongs there and here.
-        let rotated = ["approvals.sealed_arguments", "servers.sealed_headers"];
+        let rotated = [
+            "approvals.sealed_arguments",
+            "endpoints.sealed_previous_secret",
+            "endpoints.sealed_secret",
+            "endpoints.sealed_url",
+            "outbox.sealed_body",
+            "servers.sealed_headers",
+        ];
         let found = sluice_testkit::columns::named(&world.db, "sealed_%").await;
         assert_eq!(found, rotated);
     }

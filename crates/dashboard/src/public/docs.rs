@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "policy",
     "policy-as-code",
     "limits",
+    "approvals",
     "logs",
     "catalogue",
     "roles",

@@ -1,21 +1,32 @@
-//! `/w/{ws}/approvals`: calls that wait for a person, and one of them to decide.
+//! `/w/{ws}/approvals`: the inbox of calls that wait for a person, and the lists of what became of
+//! others.
+
+pub(crate) mod exceptions;
+pub(crate) mod item;
+pub(crate) mod live;
+pub(crate) mod one;
+pub(crate) mod words;
 
 use askama::Template;
-use axum::extract::{Path, Query};
+use axum::extract::Query;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{ApprovalView, ApprovalsOf, DecisionView, Page, PolicyManager, Viewer};
-use sluice_domain::{ApprovalId, ApprovalStatus, Role};
-use sluice_web::Form;
+use sluice_control::{
+    ApprovalView, ApprovalsOf, Choice, InboxKey, Page, PageOf, PolicyManager, Viewer,
+};
+use sluice_domain::{ApprovalId, ApprovalStatus};
+use sluice_web::FormFields;
 
-use crate::desk::{Answer, AsViewer, Desk, WsFrame, absent, refuse, status};
+use self::item::Item;
+use self::words::status_word;
+use crate::desk::{Answer, Desk, WsFrame, refuse};
 use crate::faults::Faults;
 use crate::filters;
 use crate::flash;
 use crate::page;
 use crate::ui::text::{count, ticks};
-use crate::ui::{Code, Empty, Field, Pager, Tab, Tabs};
+use crate::ui::{Empty, Field, Pager, Tab, Tabs, Tone};
 
 const ON_PAGE: u32 = 50;
 
@@ -25,6 +36,9 @@ pub(crate) struct Input {
     status: String,
     #[serde(default)]
     after: Option<String>,
+    /// Which one of the inbox is open.
+    #[serde(default)]
+    open: Option<String>,
 }
 
 #[derive(Debug, Template)]
@@ -38,34 +52,48 @@ struct ApprovalsPage {
     pager: Pager,
 }
 
-/// A status for people.
-fn word(status: ApprovalStatus) -> &'static str {
-    match status {
-        ApprovalStatus::Pending => "Waiting for a decision",
-        ApprovalStatus::Approved => "Approved, not run yet",
-        ApprovalStatus::Denied => "Denied",
-        ApprovalStatus::Expired => "Expired",
-        ApprovalStatus::Running => "Running",
-        ApprovalStatus::Used => "Approved and run once",
-        ApprovalStatus::Unknown => "Released; outcome unknown",
-    }
-}
-
 #[expect(clippy::unused_self, reason = "the template calls it")]
 impl ApprovalsPage {
     fn word(&self, row: &ApprovalView) -> &'static str {
-        word(row.status)
+        status_word(row.status)
     }
 }
 
-fn tabs(path: &str, pending: i64, shown: Option<ApprovalStatus>) -> Tabs {
+#[derive(Debug, Template)]
+#[template(path = "ws/inbox.html")]
+struct InboxPage {
+    frame: WsFrame,
+    now: DateTime<Utc>,
+    tabs: Tabs,
+    rows: Vec<ApprovalView>,
+    open: Option<Item>,
+    note: Field,
+    empty: Empty,
+    pager: Pager,
+}
+
+impl InboxPage {
+    fn is_open(&self, row: &ApprovalView) -> bool {
+        self.open.as_ref().is_some_and(|item| item.approval.id == row.id)
+    }
+}
+
+/// Which list is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Of(Option<ApprovalStatus>),
+    Exceptions,
+}
+
+fn tabs(path: &str, pending: i64, shown: Shown) -> Tabs {
     let tab = |status: Option<ApprovalStatus>, label: &str| Tab {
         href: match status {
+            Some(ApprovalStatus::Pending) => path.to_owned(),
             Some(status) => format!("{path}?status={status}"),
             None => format!("{path}?status=all"),
         },
         label: label.to_owned(),
-        current: status == shown,
+        current: Shown::Of(status) == shown,
         count: (status == Some(ApprovalStatus::Pending))
             .then(|| usize::try_from(pending).unwrap_or(0)),
     };
@@ -76,32 +104,48 @@ fn tabs(path: &str, pending: i64, shown: Option<ApprovalStatus>) -> Tabs {
         tab(Some(ApprovalStatus::Denied), "Denied"),
         tab(Some(ApprovalStatus::Expired), "Expired"),
         tab(None, "All"),
+        Tab {
+            href: format!("{path}/exceptions"),
+            label: "Let through".to_owned(),
+            current: shown == Shown::Exceptions,
+            count: None,
+        },
     ];
     Tabs { label: "Which approvals".to_owned(), tabs }
 }
 
+fn empty() -> Empty {
+    Empty {
+        title: "Nothing here".to_owned(),
+        text: ticks(
+            "A call waits here when a rule under `approve_if` catches it. The agent is told that a person has to decide.",
+        ),
+        action: None,
+    }
+}
+
 pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answer {
-    let shown = match input.status.as_str() {
-        "" => Some(ApprovalStatus::Pending),
-        text => text.parse().ok(),
-    };
-    let after = input.after.and_then(|text| text.parse().ok());
-    let of = ApprovalsOf { status: shown, ..ApprovalsOf::default() };
+    match input.status.as_str() {
+        "" | "pending" => inbox(desk, input).await,
+        text => {
+            let status = text.parse().ok();
+            log(desk, status, input.after).await
+        }
+    }
+}
+
+async fn log(desk: Desk<Viewer>, status: Option<ApprovalStatus>, after: Option<String>) -> Answer {
+    let after = after.and_then(|text| text.parse().ok());
+    let of = ApprovalsOf { status, ..ApprovalsOf::default() };
     let page = Page { after, limit: ON_PAGE };
     let found = desk.control.approvals(&desk.who, &of, page).await.map_err(refuse)?;
     let frame = desk.frame("approvals").await?;
     let path = desk.path("/approvals");
-    let at = shown.map_or("all", ApprovalStatus::as_str);
+    let at = status.map_or("all", ApprovalStatus::as_str);
     let page = ApprovalsPage {
         now: desk.now,
-        tabs: tabs(&path, frame.pending, shown),
-        empty: Empty {
-            title: "Nothing here".to_owned(),
-            text: ticks(
-                "A call waits here when a rule under `approve_if` catches it. The agent is told that a person has to decide.",
-            ),
-            action: None,
-        },
+        tabs: tabs(&path, frame.pending, Shown::Of(status)),
+        empty: empty(),
         pager: Pager {
             words: count(found.items.len(), "approval", None),
             previous: after.map(|_| format!("{path}?status={at}")),
@@ -113,89 +157,68 @@ pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answ
     Ok(page::private(StatusCode::OK, &page))
 }
 
-#[derive(Debug, Template)]
-#[template(path = "ws/approval.html")]
-struct ApprovalPage {
-    frame: WsFrame,
-    now: DateTime<Utc>,
-    approval: ApprovalView,
-    word: &'static str,
-    arguments: Option<Code>,
-    decisions: Vec<DecisionView>,
-    /// The caller may decide it now.
-    open: bool,
-    note: Field,
-    problem: Option<String>,
+/// `{rank}.{id}`, as the address of a next page has it.
+fn key(text: &str) -> Option<InboxKey> {
+    let (rank, id) = text.split_once('.')?;
+    Some(InboxKey { rank: rank.parse().ok()?, id: id.parse().ok()? })
 }
 
-async fn one<P: AsViewer>(desk: Desk<P>, id: ApprovalId, note: &str, faults: &Faults) -> Answer {
-    let approval = desk.control.approval(desk.viewer(), id).await.map_err(refuse)?;
-    let decisions = desk.control.decisions(desk.viewer(), id).await.map_err(refuse)?;
-    let open = approval.status == ApprovalStatus::Pending
-        && approval.may_decide
-        && desk.may(Role::PolicyManager);
-    let page = ApprovalPage {
-        frame: desk.frame("approvals").await?,
+/// The riskiest first and of those the oldest, one of them open.
+async fn inbox(desk: Desk<Viewer>, input: Input) -> Answer {
+    let after = input.after.as_deref().and_then(key);
+    let page = Page { after, limit: ON_PAGE };
+    let PageOf { items, next } = desk.control.inbox(&desk.who, page).await.map_err(refuse)?;
+    let asked: Option<ApprovalId> = input.open.as_deref().and_then(|text| text.parse().ok());
+    let open = asked.or_else(|| items.first().map(|first| first.id));
+    let open = match open {
+        // One that was decided meanwhile is shown as such; one that is not there is left out.
+        Some(id) => Item::find(&desk, id).await?,
+        None => None,
+    };
+    let frame = desk.frame("approvals").await?;
+    let path = desk.path("/approvals");
+    let page = InboxPage {
         now: desk.now,
-        word: word(approval.status),
-        arguments: approval.arguments.as_ref().map(|value| Code::value("Arguments", value)),
-        decisions,
+        tabs: tabs(&path, frame.pending, Shown::Of(Some(ApprovalStatus::Pending))),
+        note: Field::text("why", "Why").hint("Told to each agent, with the refusal.").max(500),
+        empty: empty(),
+        pager: Pager {
+            words: count(items.len(), "call waits", Some("calls wait")),
+            previous: after.map(|_| path.clone()),
+            next: next.map(|next| format!("{path}?after={}.{}", next.rank, next.id)),
+        },
+        rows: items,
         open,
-        note: Field::area("note", "Note", 3)
-            .value(note)
-            .hint("The agent is told it when you deny. It stands in the log.")
-            .max(500)
-            .error(faults.at("/note")),
-        problem: faults.rest(&["/note"]),
-        approval,
+        frame,
     };
-    Ok(page::private(status(faults), &page))
+    Ok(page::private(StatusCode::OK, &page))
 }
 
-pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String)>) -> Answer {
-    let id = id.parse().map_err(|_| absent("approval"))?;
-    one(desk, id, "", &Faults::none()).await
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct Choice {
-    #[serde(default)]
-    decision: String,
-    #[serde(default)]
-    note: String,
-}
-
-/// A GET never decides; this is the form's POST.
-pub(crate) async fn decide(
-    desk: Desk<PolicyManager>,
-    Path((_, id)): Path<(String, String)>,
-    Form(choice): Form<Choice>,
-) -> Answer {
-    let id: ApprovalId = id.parse().map_err(|_| absent("approval"))?;
-    let approve = match choice.decision.as_str() {
-        "approve" => true,
-        "deny" => false,
-        _ => {
-            let faults = Faults::one("", "Choose whether to approve or deny.");
-            return one(desk, id, &choice.note, &faults).await;
-        }
-    };
-    match desk.control.decide(&desk.who, id, approve, &choice.note).await {
-        Ok(decided) => {
-            let tool = &decided.approval.tool;
-            let said = match (approve, decided.missing) {
-                (true, 0) => format!("Approved `{tool}`. It runs once, for the agent that asked."),
-                (true, more) => {
-                    let more = count(usize::try_from(more).unwrap_or(1), "person", Some("people"));
-                    format!("Noted. {more} more must approve `{tool}`.")
-                }
-                (false, _) => format!("Denied `{tool}`. The agent is told."),
-            };
-            Ok(flash::done(&desk.path("/approvals"), &said))
-        }
-        Err(error) => {
-            let faults = Faults::of(error)?;
-            one(desk, id, &choice.note, &faults).await
+/// Refuses several at once; what somebody else decided meanwhile, or this person may not decide, is
+/// told.
+pub(crate) async fn deny_all(desk: Desk<PolicyManager>, form: FormFields) -> Answer {
+    let to = desk.path("/approvals");
+    let choice = Choice::deny(form.get("why"));
+    let ids: Vec<ApprovalId> =
+        form.all("id").filter_map(|text| text.parse().ok()).take(ON_PAGE as usize).collect();
+    if ids.is_empty() {
+        return Ok(flash::redirect(&to, Tone::Warn, "Choose the calls to deny first."));
+    }
+    let (mut denied, mut left) = (0, Vec::new());
+    for id in ids {
+        match desk.control.decide(&desk.who, id, &choice).await {
+            Ok(_) => denied += 1,
+            Err(error) => {
+                let faults = Faults::of(error)?;
+                left.push(faults.rest(&[]).unwrap_or_default());
+            }
         }
     }
+    let mut said = format!("Denied {}.", count(denied, "call", None));
+    let tone = if left.is_empty() { Tone::Good } else { Tone::Warn };
+    if let Some(first) = left.first() {
+        let many = count(left.len(), "is", Some("are"));
+        said = format!("{said} {many} left: {first}");
+    }
+    Ok(flash::redirect(&to, tone, &said))
 }

@@ -5,11 +5,14 @@ use axum::extract::Path;
 use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
-use sluice_control::{Admin, CallsOf, GrantPatch, GrantView, Page, PolicyManager, Viewer};
+use sluice_control::{
+    Admin, CallsOf, ExceptionView, GrantPatch, GrantView, Page, PolicyManager, Viewer,
+};
 use sluice_domain::{CallRecord, GrantId, PolicyId, Role};
 use sluice_web::Form;
 
 use super::Nothing;
+use super::approvals::exceptions::state as exception_state;
 use super::grant_new::{networks, token_page};
 use super::grants::state;
 use super::server::find;
@@ -36,10 +39,17 @@ struct GrantPage {
     networks: Field,
     observe: bool,
     calls: Vec<CallRecord>,
+    /// Calls of it that pass without asking, for a while.
+    exceptions: Vec<ExceptionView>,
     logs: String,
 }
 
 impl GrantPage {
+    #[expect(clippy::unused_self, reason = "the template calls it")]
+    fn exception_state(&self, row: &ExceptionView) -> (&'static str, &'static str) {
+        exception_state(row.state)
+    }
+
     fn is_live(&self) -> bool {
         self.grant.revoked_at.is_none()
     }
@@ -76,6 +86,8 @@ async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults
         .items;
     let of = CallsOf { grant: Some(id), ..CallsOf::default() };
     let calls = control.calls(viewer, &of, Page::first(10)).await.map_err(refuse)?.items;
+    let exceptions = control.exceptions(viewer, Some(id), false, Page::first(50)).await;
+    let exceptions = exceptions.map_err(refuse)?.items;
     let attached = grant.policy_id.and_then(|id| policies.iter().find(|policy| policy.id == id));
     let chosen = input
         .policy
@@ -110,6 +122,7 @@ async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults
         observe: grant.observe,
         logs: desk.path(&format!("/logs?grant={id}")),
         calls,
+        exceptions,
         grant,
     };
     Ok(page::private(status(&faults), &page))

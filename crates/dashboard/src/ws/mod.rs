@@ -11,6 +11,7 @@ mod grant_new;
 mod grants;
 mod logs;
 mod members;
+mod notifications;
 mod overview;
 mod policies;
 mod policy;
@@ -36,6 +37,10 @@ use sluice_web::SignedIn;
 use crate::DashboardState;
 use crate::desk::{Answer, refuse};
 
+pub(crate) use approvals::item::{Argument, arguments};
+pub(crate) use approvals::one::{Input as DecisionInput, told};
+pub(crate) use approvals::words::status_word;
+
 /// A form with nothing but its token.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Nothing {}
@@ -55,8 +60,7 @@ pub(crate) fn routes() -> Router<DashboardState> {
         .route("/w/{ws}/grants/{id}/revoke", post(grant::revoke))
         .route("/w/{ws}/logs", get(logs::list))
         .route("/w/{ws}/logs/{id}", get(call::show))
-        .route("/w/{ws}/approvals", get(approvals::list))
-        .route("/w/{ws}/approvals/{id}", get(approvals::show).post(approvals::decide))
+        .merge(approval_routes())
         .route("/w/{ws}/members", get(members::list))
         .route("/w/{ws}/members/invite", post(members::invite))
         .route("/w/{ws}/members/leave", post(members::leave))
@@ -91,6 +95,27 @@ fn server_routes() -> Router<DashboardState> {
             get(server_settings::show).post(server_settings::save),
         )
         .route("/w/{ws}/servers/{id}/delete", post(server_settings::delete))
+}
+
+fn approval_routes() -> Router<DashboardState> {
+    use notifications::endpoint;
+    Router::new()
+        .route("/w/{ws}/approvals", get(approvals::list))
+        .route("/w/{ws}/approvals/live", get(approvals::live::events))
+        .route("/w/{ws}/approvals/deny", post(approvals::deny_all))
+        .route("/w/{ws}/approvals/exceptions", get(approvals::exceptions::list))
+        .route("/w/{ws}/approvals/exceptions/{id}/revoke", post(approvals::exceptions::revoke))
+        .route("/w/{ws}/approvals/{id}", get(approvals::one::show).post(approvals::one::decide))
+        .route("/w/{ws}/approvals/{id}/reveal", post(approvals::one::reveal))
+        .route("/w/{ws}/notifications", get(notifications::show))
+        .route("/w/{ws}/notifications/mail", post(notifications::mail))
+        .route("/w/{ws}/notifications/escalation", post(notifications::escalation))
+        .route("/w/{ws}/notifications/endpoints", post(notifications::create))
+        .route("/w/{ws}/notifications/endpoints/{id}", get(endpoint::show).post(endpoint::edit))
+        .route("/w/{ws}/notifications/endpoints/{id}/test", post(endpoint::test))
+        .route("/w/{ws}/notifications/endpoints/{id}/rotate", post(endpoint::rotate))
+        .route("/w/{ws}/notifications/endpoints/{id}/delete", post(endpoint::delete))
+        .route("/w/{ws}/notifications/deliveries/{id}/replay", post(endpoint::replay))
 }
 
 fn policy_routes() -> Router<DashboardState> {

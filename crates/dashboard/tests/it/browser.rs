@@ -29,6 +29,9 @@ pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) db: Db,
     pub(crate) upstream: FakeServer,
+    pub(crate) control: Control,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) clock: TestClock,
     _fresh: FreshDatabase,
 }
 
@@ -47,15 +50,18 @@ impl World {
             example_url: Some(example.url().parse().expect("a URL")),
             bounds: Bounds::default(),
         };
+        let vault = Arc::new(Vault::from_keys(&generate_master_key("k1")).expect("a key"));
         let parts = ControlParts {
             db: db.clone(),
-            vault: Arc::new(Vault::from_keys(&generate_master_key("k1")).expect("a key")),
+            vault: Arc::clone(&vault),
             upstream: Arc::new(upstream),
             counters: Counters::in_memory(clock.function()),
+            mailer: None,
             settings,
         };
+        let control = Control::new(parts, clock.function());
         let web = WebState::new(
-            Control::new(parts, clock.function()),
+            control.clone(),
             WebSettings {
                 public_url: "http://localhost:8080".parse().expect("a URL"),
                 allowed_hosts: vec!["localhost".to_owned()],
@@ -63,7 +69,7 @@ impl World {
             },
         );
         let router = wrap(sluice_dashboard::router(DashboardState::new(web.clone())), &web);
-        Self { router, db, upstream: example, _fresh: fresh }
+        Self { router, db, upstream: example, control, vault, clock, _fresh: fresh }
     }
 
     pub(crate) fn browser(&self) -> Browser {
@@ -134,6 +140,17 @@ impl Page {
             .filter_map(|rest| rest.split('"').next())
             .map(unescape)
             .collect()
+    }
+}
+
+/// The next piece of a stream; empty at its end.
+pub(crate) async fn piece(body: &mut Body) -> String {
+    match body.frame().await {
+        Some(Ok(frame)) => {
+            let data = frame.into_data().unwrap_or_default();
+            String::from_utf8_lossy(&data).into_owned()
+        }
+        _ => String::new(),
     }
 }
 
@@ -243,6 +260,22 @@ impl Browser {
 
     pub(crate) async fn get(&mut self, path: &str) -> Page {
         self.send(Request::builder().method(Method::GET).uri(path), String::new()).await
+    }
+
+    /// The first piece of an answer that goes on.
+    pub(crate) async fn first_piece(&mut self, path: &str) -> (Page, Body) {
+        let cookies: Vec<String> = self.cookies.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        let request = Request::builder()
+            .uri(path)
+            .header("host", "localhost:8080")
+            .header(ACCEPT, "text/event-stream")
+            .header(COOKIE, cookies.join("; "))
+            .body(Body::empty())
+            .expect("a request");
+        let answer = self.router.clone().oneshot(request).await.expect("infallible");
+        let (parts, mut body) = answer.into_parts();
+        let text = piece(&mut body).await;
+        (Page { status: parts.status, headers: parts.headers, body: text }, body)
     }
 
     /// Follows redirects from a GET.

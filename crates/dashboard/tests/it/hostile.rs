@@ -34,6 +34,8 @@ async fn markup_of_upstreams_and_users_is_shown_and_not_run() {
         format!("{ws}/grants"),
         format!("{ws}/policies"),
         format!("{ws}/approvals"),
+        format!("{ws}/approvals/exceptions"),
+        format!("{ws}/notifications"),
         format!("{ws}/members"),
         format!("{ws}/audit"),
         format!("{ws}/settings"),

@@ -1,12 +1,14 @@
 //! The pages, driven through the real router on a real store.
 
 mod account;
+mod approvals;
 mod browser;
 mod choice;
 mod forms;
 mod grants;
 mod hostile;
 mod logs;
+mod notifications;
 mod policies;
 mod public;
 mod servers;

@@ -273,3 +273,21 @@ async fn where_nobody_can_be_asked_the_call_is_refused() {
     assert_eq!(code(&grant.call(&gateway, "1", "echo", "{}").await), "approval_denied");
     assert_eq!(stage.count(), 0);
 }
+
+#[tokio::test]
+async fn what_a_person_lets_through_runs_without_asking_and_within_its_limits() {
+    let mut scene = scene("0s", 9).await;
+    *scene.approvals.excepted.lock() = 4;
+    for n in 1..=3 {
+        let answer = scene.call("1", r#"{"n":1}"#).await;
+        assert!(answer.text().contains("ran"), "{}", answer.text());
+        assert_eq!((scene.stage.count(), scene.used().await), (n, n.to_string()));
+    }
+    let record = scene.gateway.record().await;
+    assert_eq!((record.outcome.as_str(), record.code.as_str()), ("allowed", "allowed"));
+    assert!(record.message.contains("by ann@example.test"), "{}", record.message);
+    assert_eq!(code(&scene.call("1", r#"{"n":1}"#).await), "rate_limited");
+    assert_eq!((scene.stage.count(), scene.approvals.count()), (3, 0));
+    // Its last pass is used up: the next one is asked about, were there room for it.
+    assert_eq!(*scene.approvals.excepted.lock(), 0);
+}

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use sluice_domain::{ApprovalId, ApprovalStatus, CallId, WorkspaceId};
 use sluice_proxy::{
-    Approval, ApprovalKey, Approvals, ParkError, ParkedCall, Released, StoreUnavailable,
+    Approval, ApprovalKey, Approvals, Exception, ParkError, ParkedCall, Released, StoreUnavailable,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -24,6 +24,8 @@ pub(crate) struct FakeApprovals {
     pub(crate) changed: watch::Sender<u64>,
     pub(crate) cap: usize,
     pub(crate) held: Mutex<usize>,
+    /// Calls that pass without asking, and how often they still may.
+    pub(crate) excepted: Mutex<usize>,
 }
 
 impl FakeApprovals {
@@ -33,6 +35,7 @@ impl FakeApprovals {
             changed: watch::channel(0).0,
             cap,
             held: Mutex::new(0),
+            excepted: Mutex::new(0),
         })
     }
 
@@ -86,6 +89,19 @@ impl Approvals for FakeApprovals {
         };
         let found = self.kept.lock().iter().find(live).map(|kept| kept.approval.clone());
         Box::pin(async move { Ok(found) })
+    }
+
+    fn excepted<'a>(
+        &'a self,
+        key: &'a ApprovalKey,
+        _: Option<&'a str>,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Option<Exception>, StoreUnavailable>> {
+        let mut left = self.excepted.lock();
+        let passes = *left > 0 && key.tool == "echo";
+        *left -= usize::from(passes);
+        let word = passes.then(|| Exception { by: "ann@example.test".to_owned(), until: now });
+        Box::pin(async move { Ok(word) })
     }
 
     fn park(&self, call: ParkedCall) -> BoxFuture<'_, Result<Approval, ParkError>> {

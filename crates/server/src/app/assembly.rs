@@ -76,6 +76,7 @@ pub(super) async fn assemble(args: ServeArgs) -> Outcome<Running> {
     let reading = feed::run(
         changes,
         proxy.clone(),
+        control.clone(),
         Arc::clone(&state),
         decided,
         ground.stages.draining.clone(),
@@ -130,6 +131,7 @@ impl Ground {
             vault: Arc::clone(&self.stores.vault),
             upstream: Arc::new(self.upstream.clone()),
             counters: self.stores.counters.clone(),
+            mailer: self.args.mail.mailer(&network.public_url)?,
             settings,
         };
         Ok(Control::new(parts, clock::function()))
@@ -161,6 +163,14 @@ impl Ground {
     fn spawn_jobs(&mut self, control: &Control, proxy: &ProxyState) {
         let stop = self.stages.closing.clone();
         self.tasks.spawn(jobs::often(control.clone(), proxy.clone(), stop.clone()));
+        if self.args.network.role.serves_control() {
+            self.tasks.spawn(jobs::notices(control.clone(), stop.clone()));
+            let (pages, stopping) = (control.clone(), self.stages.stopping.clone());
+            self.tasks.spawn(async move {
+                stopping.cancelled().await;
+                pages.end_streams();
+            });
+        }
         let (db, bounds) = (self.stores.db.clone(), self.args.bounds.clone());
         self.tasks.spawn(jobs::seldom(control.clone(), db, bounds, stop));
     }

@@ -14,6 +14,8 @@ use crate::clock;
 use crate::settings::BoundsArgs;
 
 const OFTEN: Duration = Duration::from_secs(5);
+/// How often messages are looked for that nobody announced.
+const LOOK: Duration = Duration::from_secs(2);
 const SELDOM: Duration = Duration::from_hours(1);
 /// A released call that nobody finished in this time was lost with its replica.
 const LOST_AFTER: Duration = Duration::from_hours(24);
@@ -26,6 +28,35 @@ pub(super) async fn often(control: Control, proxy: ProxyState, stop: Cancellatio
         match control.expire_approvals().await {
             Ok(_) | Err(ControlError::Unavailable(_)) => {}
             Err(error) => error!(error = ?error, "Approvals could not be expired"),
+        }
+    }
+}
+
+/// Tells people of parked calls, and sends what is to be sent, until `stop`.
+pub(super) async fn notices(control: Control, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        let work = async {
+            match control.tell_news().await {
+                Ok(_) | Err(ControlError::Unavailable(_)) => {}
+                Err(error) => error!(error = ?error, "News of approvals could not be told"),
+            }
+            match control.deliver_due().await {
+                Ok(_) | Err(ControlError::Unavailable(_)) => {}
+                Err(error) => error!(error = ?error, "Messages could not be sent"),
+            }
+        };
+        tokio::pin!(work);
+        tokio::select! {
+            () = &mut work => {}
+            () = stop.cancelled() => {
+                // What is on its way may still arrive; what does not is sent by the next process.
+                tokio::time::timeout(OFTEN, work).await.ok();
+                return;
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = control.outgoing(LOOK) => {}
         }
     }
 }

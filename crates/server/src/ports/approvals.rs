@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use sluice_domain::{ApprovalId, ApprovalStatus, CallId, WorkspaceId};
 use sluice_limits::Clock;
 use sluice_proxy::{
-    Approval, ApprovalKey, Approvals, ParkError, ParkedCall, Released, StoreUnavailable,
+    Approval, ApprovalKey, Approvals, Exception, ParkError, ParkedCall, Released, StoreUnavailable,
 };
 use sluice_store::approvals::{self, NewApproval, Parked, SameCall, Taken};
 use sluice_store::{Db, StoreError};
@@ -61,6 +61,26 @@ impl StoredApprovals {
         let found = approvals::find_live(&mut tx.conn(), key.workspace, same, now).await?;
         tx.rollback().await?;
         found.map(|row| stand(row, now)).transpose()
+    }
+
+    async fn excepted(
+        &self,
+        key: &ApprovalKey,
+        hash: Option<&str>,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Exception>, StoreError> {
+        let (arguments, rules) = (hex(&key.arguments_digest), hex(&key.rules_digest));
+        let same = SameCall {
+            grant: key.grant,
+            tool: &key.tool,
+            arguments_digest: &arguments,
+            rules_digest: &rules,
+        };
+        let mut tx = self.db.begin().await?;
+        let conn = &mut tx.conn();
+        let used = approvals::use_exception(conn, key.workspace, same, hash, now).await?;
+        tx.commit().await?;
+        Ok(used.map(|one| Exception { by: one.created_by_email, until: one.expires_at }))
     }
 
     async fn park(&self, call: &ParkedCall) -> Result<Option<Approval>, StoreError> {
@@ -166,6 +186,15 @@ impl Approvals for StoredApprovals {
         now: DateTime<Utc>,
     ) -> BoxFuture<'a, Result<Option<Approval>, StoreUnavailable>> {
         self.find(key, now).map(told).boxed()
+    }
+
+    fn excepted<'a>(
+        &'a self,
+        key: &'a ApprovalKey,
+        definition_hash: Option<&'a str>,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Option<Exception>, StoreUnavailable>> {
+        self.excepted(key, definition_hash, now).map(told).boxed()
     }
 
     fn park(&self, call: ParkedCall) -> BoxFuture<'_, Result<Approval, ParkError>> {

@@ -3,6 +3,7 @@
 
 mod check;
 mod limits;
+mod mail;
 mod network;
 mod storage;
 mod words;
@@ -10,6 +11,7 @@ mod words;
 use clap::Args;
 
 pub(crate) use limits::BoundsArgs;
+pub(crate) use mail::MailArgs;
 pub(crate) use network::{NetworkArgs, Places};
 pub(crate) use storage::StorageArgs;
 pub(crate) use words::{LogFormat, Part, SignupWord};
@@ -23,6 +25,8 @@ pub(crate) struct ServeArgs {
     pub(crate) storage: StorageArgs,
     #[command(flatten)]
     pub(crate) bounds: BoundsArgs,
+    #[command(flatten)]
+    pub(crate) mail: MailArgs,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

@@ -1,9 +1,12 @@
 //! People deciding. Of several at once one wins; the others learn who.
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{ApprovalId, ApprovalStatus, ChangeKind, UserId, WorkspaceId};
+use serde_json::json;
+use sluice_domain::{
+    ApprovalEventKind, ApprovalId, ApprovalStatus, ChangeKind, UserId, WorkspaceId,
+};
 
-use super::{Approval, find};
+use super::{Approval, NewEvent, find, note};
 use crate::column::{Value, record};
 use crate::conn::{execute, fetch_all, fetch_one};
 use crate::{Conn, StoreError, changes};
@@ -15,6 +18,8 @@ record! {
         pub approve: bool,
         pub note: String,
         pub at: DateTime<Utc>,
+        /// For how many seconds the person would let the same call pass.
+        pub allow_s: Option<i64>,
     }
 }
 
@@ -48,19 +53,24 @@ pub async fn decide(
     }
     let counted = execute!(
         conn,
-        "INSERT INTO approval_decisions (workspace_id, approval_id, user_id, approve, note, at)
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+        "INSERT INTO approval_decisions (workspace_id, approval_id, user_id, approve, note, at, allow_s)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
         workspace,
         id,
         by.user_id,
         by.approve,
         &by.note,
-        by.at
+        by.at,
+        by.allow_s
     )? > 0;
     if !counted && by.approve {
         return Ok(Some(Verdict::AlreadyYours(approval)));
     }
     let missing = if by.approve { missing(conn, &approval).await? } else { 0 };
+    let kind = if by.approve { ApprovalEventKind::Approved } else { ApprovalEventKind::Denied };
+    let detail = json!({"note": by.note, "missing": missing});
+    let event = NewEvent::of(kind).by(by.user_id).with(&detail);
+    note(conn, workspace, id, event, by.at).await?;
     if missing > 0 {
         changes::append(conn, workspace, ChangeKind::Approval, id.uuid(), by.at).await?;
         return Ok(Some(Verdict::MoreNeeded { approval, missing }));
@@ -111,7 +121,7 @@ pub async fn decisions(
     Ok(fetch_all!(
         conn,
         Decision,
-        "SELECT user_id, approve, note, at FROM approval_decisions
+        "SELECT user_id, approve, note, at, allow_s FROM approval_decisions
          WHERE workspace_id = $1 AND approval_id = $2 ORDER BY at, user_id",
         workspace,
         id

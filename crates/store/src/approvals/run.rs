@@ -1,9 +1,12 @@
 //! The release: an approved call is taken by one replica, once.
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{ApprovalId, ApprovalStatus, CallId, ChangeKind, WorkspaceId};
+use serde_json::json;
+use sluice_domain::{
+    ApprovalEventKind, ApprovalId, ApprovalStatus, CallId, ChangeKind, WorkspaceId,
+};
 
-use super::{Approval, Closed, find};
+use super::{Approval, Closed, NewEvent, find, note};
 use crate::conn::{execute, fetch_all};
 use crate::{Conn, StoreError, changes};
 
@@ -36,6 +39,9 @@ pub async fn take_for_run(
         call
     )? > 0;
     if taken {
+        let detail = json!({"call": call});
+        let event = NewEvent::of(ApprovalEventKind::Released).with(&detail);
+        note(conn, workspace, id, event, now).await?;
         changes::append(conn, workspace, ChangeKind::Approval, id.uuid(), now).await?;
     }
     let approval = find(conn, workspace, id).await?;
@@ -79,6 +85,11 @@ async fn end(
         now
     )? > 0;
     if ended {
+        let kind = match status {
+            ApprovalStatus::Used => ApprovalEventKind::Ran,
+            _ => ApprovalEventKind::Unknown,
+        };
+        note(conn, workspace, id, NewEvent::of(kind), now).await?;
         changes::append(conn, workspace, ChangeKind::Approval, id.uuid(), now).await?;
     }
     Ok(ended)
@@ -100,6 +111,7 @@ pub async fn put_back(
         id
     )? > 0;
     if back {
+        note(conn, workspace, id, NewEvent::of(ApprovalEventKind::NotRun), now).await?;
         changes::append(conn, workspace, ChangeKind::Approval, id.uuid(), now).await?;
     }
     Ok(back)
@@ -125,8 +137,9 @@ pub async fn mark_unknown(
         by
     )?;
     for approval in &lost {
-        let id = approval.id.uuid();
-        changes::append(conn, approval.workspace_id, ChangeKind::Approval, id, now).await?;
+        let (workspace, id) = (approval.workspace_id, approval.id);
+        note(conn, workspace, id, NewEvent::of(ApprovalEventKind::Unknown), now).await?;
+        changes::append(conn, workspace, ChangeKind::Approval, id.uuid(), now).await?;
     }
     Ok(lost)
 }

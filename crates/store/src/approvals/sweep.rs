@@ -2,8 +2,11 @@
 //! operator's jobs, so over all workspaces.
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{ApprovalId, ApprovalStatus, ChangeKind, ReservationId, WorkspaceId};
+use sluice_domain::{
+    ApprovalEventKind, ApprovalId, ApprovalStatus, ChangeKind, ReservationId, WorkspaceId,
+};
 
+use super::{NewEvent, note};
 use crate::column::record;
 use crate::conn::{execute, fetch_all};
 use crate::text::rows;
@@ -49,10 +52,39 @@ pub async fn expire_due(
     };
     let due = fetch_all!(conn, Closed, sql, now, limit)?;
     for approval in &due {
-        let id = approval.id.uuid();
-        changes::append(conn, approval.workspace_id, ChangeKind::Approval, id, now).await?;
+        let (workspace, id) = (approval.workspace_id, approval.id);
+        note(conn, workspace, id, NewEvent::of(ApprovalEventKind::Expired), now).await?;
+        changes::append(conn, workspace, ChangeKind::Approval, id.uuid(), now).await?;
     }
     Ok(due)
+}
+
+/// Notes of what nobody decided in the time that its workspace sets that others are to be told, in
+/// any workspace, `limit` at most; says of how many. Each is noted once.
+pub async fn escalate_due(
+    conn: &mut Conn<'_>,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> Result<usize, StoreError> {
+    let skip = match conn {
+        Conn::Postgres(_) => "FOR UPDATE SKIP LOCKED",
+        Conn::Sqlite(_) => "",
+    };
+    let sql = format!(
+        "UPDATE approvals SET escalated_at = $1
+         WHERE id IN (SELECT id FROM approvals
+                      WHERE status = 'pending' AND escalated_at IS NULL AND escalate_at IS NOT NULL
+                        AND escalate_at <= $1 AND expires_at > $1
+                      ORDER BY escalate_at LIMIT $2 {skip})
+         RETURNING workspace_id, id, status, reservation, demands"
+    );
+    let due = fetch_all!(conn, Closed, sqlx::AssertSqlSafe(sql), now, rows(limit))?;
+    for approval in &due {
+        let (workspace, id) = (approval.workspace_id, approval.id);
+        note(conn, workspace, id, NewEvent::of(ApprovalEventKind::Escalated), now).await?;
+        changes::append(conn, workspace, ChangeKind::Approval, id.uuid(), now).await?;
+    }
+    Ok(due.len())
 }
 
 /// Wipes the arguments of approvals that were closed before `before`; says of how many. A denied one

@@ -30,7 +30,13 @@ pub(crate) async fn park(db: &Db, a: &World, new: &NewApproval<'_>) -> Approval 
 }
 
 pub(crate) fn by(user: UserId, approve: bool) -> Decision {
-    Decision { user_id: user, approve, note: "looked at it".to_owned(), at: kept(later(10)) }
+    Decision {
+        user_id: user,
+        approve,
+        note: "looked at it".to_owned(),
+        at: kept(later(10)),
+        allow_s: None,
+    }
 }
 
 pub(crate) async fn decide(

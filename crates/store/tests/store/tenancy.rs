@@ -255,7 +255,7 @@ on_both! {
         let all = ApprovalFilter::default();
         assert_eq!(approvals::list(conn, b.workspace, all, None, 9).await.unwrap(), []);
         assert_eq!(approvals::count_pending(conn, b.workspace, None, now()).await.unwrap(), 0);
-        let by = Decision { user_id: b.user, approve: true, note: String::new(), at: now() };
+        let by = Decision { user_id: b.user, approve: true, note: String::new(), at: now(), allow_s: None };
         assert_eq!(approvals::decide(conn, b.workspace, made.id, by).await.unwrap(), None);
         let taken = approvals::take_for_run(conn, b.workspace, made.id, CallId::new(), "r", now());
         assert_eq!(taken.await.unwrap(), None);

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod fake;
+mod mail;
 mod read;
 mod read_failures;
 mod send;

@@ -13,8 +13,8 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::fake::{post, target};
 
-/// A TLS server for `name`, and its authority's certificate.
-async fn server(name: &str) -> (u16, Vec<u8>) {
+/// What answers in TLS for `name`, and its authority's certificate.
+pub(crate) fn acceptor(name: &str) -> (TlsAcceptor, Vec<u8>) {
     let mut authority = CertificateParams::new(Vec::new()).expect("no names");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().expect("a key"))
@@ -32,7 +32,12 @@ async fn server(name: &str) -> (u16, Vec<u8>) {
             PrivateKeyDer::try_from(key.serialize_der()).expect("a key"),
         )
         .expect("fits");
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    (TlsAcceptor::from(Arc::new(config)), authority.der().to_vec())
+}
+
+/// A TLS server for `name`, and its authority's certificate.
+async fn server(name: &str) -> (u16, Vec<u8>) {
+    let (acceptor, authority) = acceptor(name);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     let port = listener.local_addr().expect("bound").port();
     tokio::spawn(async move {
@@ -47,7 +52,7 @@ async fn server(name: &str) -> (u16, Vec<u8>) {
             });
         }
     });
-    (port, authority.der().to_vec())
+    (port, authority)
 }
 
 fn trusting(roots: Vec<Vec<u8>>) -> Upstream {

@@ -56,6 +56,7 @@ impl Local {
             upstream: Arc::new(Upstream::new(options)),
             // No call is decided here.
             counters: Counters::in_memory(clock::function()),
+            mailer: None,
             settings: ControlSettings {
                 public_url: urls.0,
                 proxy_public_url: urls.1,
