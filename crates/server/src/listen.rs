@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use crate::failure::{Failure, Outcome};
 use crate::front::Front;
+use crate::wire::Guarded;
 
 /// What a listener allows.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +107,8 @@ fn connection(
     place: OwnedSemaphorePermit,
 ) {
     stream.set_nodelay(true).ok();
-    let serving = http.serve_connection(TokioIo::new(stream), front.connected(peer)).into_owned();
+    let stream = TokioIo::new(Guarded::new(stream));
+    let serving = http.serve_connection(stream, front.connected(peer)).into_owned();
     let serving = open.watch(serving);
     tokio::spawn(async move {
         if let Err(error) = serving.await {

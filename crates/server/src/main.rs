@@ -17,6 +17,7 @@ mod ports;
 mod records;
 mod settings;
 mod telemetry;
+mod wire;
 
 use std::io::Write as _;
 use std::process::ExitCode;

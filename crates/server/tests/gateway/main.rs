@@ -1,5 +1,6 @@
 //! End-to-end tests of the binary: started as a process, driven over REST and MCP.
 
+mod attacks;
 mod audit;
 mod configuration;
 mod edges;
@@ -8,4 +9,5 @@ mod replicas;
 mod script;
 mod starts;
 mod stops;
+mod streams;
 mod world;
