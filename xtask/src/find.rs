@@ -87,7 +87,7 @@ pub(crate) fn user_id() -> Option<u32> {
     run::output(Command::new("id").arg("-u"))?.parse().ok()
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .map(|directory| directory.join(program))

@@ -32,8 +32,12 @@ pub(crate) fn run(filter: Option<&str>, debug: bool) -> Result<ExitCode> {
         .env("SLUICE_TEST_REDIS_SERVER", redis)
         .env("SLUICE_TEST_CHROMIUM", chromium)
         .env("SLUICE_TEST_NODE", node)
-        .env("SLUICE_E2E", clients)
+        .env("SLUICE_E2E", &clients)
         .env("SLUICE_BIN", binary);
+    // Without one, the test that needs it says so.
+    if let Some(valkey) = clients::valkey(&clients) {
+        runner.env("SLUICE_TEST_VALKEY_SERVER", valkey);
+    }
     let status = run::guarded(&mut runner)?;
     drop(services);
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

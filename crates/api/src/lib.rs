@@ -16,6 +16,7 @@ mod endpoints;
 mod events;
 mod grants;
 mod idempotency;
+mod limits;
 mod me;
 mod members;
 mod notices;

@@ -9,8 +9,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     allowance, api_tokens, approval_exceptions, approvals, calls, calls_export, configuration,
-    deliveries, endpoints, events, grants, idempotency, me, members, notices, openapi, policies,
-    policy_checks, servers, tools,
+    deliveries, endpoints, events, grants, idempotency, limits, me, members, notices, openapi,
+    policies, policy_checks, servers, tools,
 };
 
 /// What handlers need. Cheap to clone.
@@ -40,6 +40,7 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(policies::routes())
         .merge(policy_checks::routes())
         .merge(grants::routes())
+        .merge(limits::routes())
         .merge(calls::routes())
         .merge(calls_export::routes())
         .merge(approvals::routes())

@@ -13,6 +13,7 @@ mod control;
 mod error;
 mod grants;
 mod idempotency;
+mod limits;
 mod members;
 mod notices;
 pub mod operator;
@@ -41,6 +42,9 @@ pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 pub use error::{ControlError, Fault};
 pub use grants::{GrantForm, GrantPatch, GrantView, Granted, GrantsOf, MAX_OVERLAP};
 pub use idempotency::{Headers, REMEMBERED, Repeat};
+pub use limits::{
+    CounterForm, LimitKey, LimitView, LimitsOf, MOST_LOOKED_AT, NEAR_PERCENT, Nearest,
+};
 pub use members::{INVITE_DAYS, InviteCard, InviteView, Invited, MemberView};
 pub use notices::{
     DeliveriesOf, DeliveryView, EndpointForm, EndpointPatch, EndpointView, Letter, MAX_ESCALATION,

@@ -212,6 +212,7 @@ impl WsFrame {
             self.entry("/servers", "server", "Servers", "servers"),
             self.entry("/policies", "policy", "Policies", "policies"),
             self.entry("/grants", "key", "Grants", "grants"),
+            self.entry("/limits", "meter", "Limits", "limits"),
             self.entry("/approvals", "inbox", "Approvals", "approvals"),
             self.entry("/logs", "log", "Logs", "logs"),
             NavEntry {

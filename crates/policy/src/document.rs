@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sluice_domain::{Amount, OnUnavailable, Reset, Role, Scope, Window};
 
+use crate::json::escape_pointer;
 use crate::op::Op;
 use crate::path::Path;
 
@@ -44,6 +45,21 @@ pub struct Document {
     pub all_tools: ToolEntry,
     /// Name or pattern and its rules, in document order.
     pub tools: Vec<(String, ToolEntry)>,
+}
+
+impl Document {
+    /// Every limit with its pointer: those of all tools first, then in document order.
+    pub fn limits(&self) -> impl Iterator<Item = (String, &Limit)> {
+        let own = self
+            .tools
+            .iter()
+            .map(|(name, entry)| (format!("/tools/{}", escape_pointer(name)), entry));
+        let entries = std::iter::once(("/all_tools".to_owned(), &self.all_tools)).chain(own);
+        entries.flat_map(|(pointer, entry)| {
+            let limits = entry.limits.iter().enumerate();
+            limits.map(move |(index, limit)| (format!("{pointer}/limits/{index}"), limit))
+        })
+    }
 }
 
 /// The rules of one name or pattern, or of all tools.

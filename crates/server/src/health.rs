@@ -11,7 +11,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
-use sluice_limits::Counters;
+use sluice_limits::{Counters, Health};
 use sluice_proxy::{CallLog, ProxyState};
 use sluice_store::Db;
 use tokio_util::sync::CancellationToken;
@@ -186,6 +186,7 @@ async fn scrape(
     metrics::gauge!("sluice_open_requests").set(counted(sizes.open));
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     metrics::gauge!("sluice_tasks").set(counted(tasks));
+    gauge_limits(&watched.counters.health());
     metrics::gauge!("sluice_change_feed_lag_seconds").set(watched.feed.silent_for().as_secs_f64());
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     (kind, recorder.render()).into_response()
@@ -193,4 +194,13 @@ async fn scrape(
 
 fn counted(count: impl TryInto<u32>) -> f64 {
     count.try_into().map_or(f64::from(u32::MAX), f64::from)
+}
+
+fn gauge_limits(health: &Health) {
+    let store = health.store;
+    let up = if health.is_well() { 1.0 } else { 0.0 };
+    metrics::gauge!("sluice_limits_up", "store" => store).set(up);
+    metrics::counter!("sluice_limits_faults_total", "store" => store).absolute(health.faults);
+    metrics::gauge!("sluice_limits_refunds_waiting").set(counted(health.waiting_refunds));
+    metrics::counter!("sluice_limits_refunds_lost_total").absolute(health.lost_refunds);
 }

@@ -68,6 +68,15 @@ impl RedisServer {
         self.signal("-CONT");
     }
 
+    /// Sends one command, which must be obeyed; its answer as text, empty where it is none.
+    pub async fn ask(&self, words: &[&str]) -> String {
+        let client = redis::Client::open(self.url()).expect("the address is an address");
+        let mut connection = client.get_multiplexed_async_connection().await.expect("it listens");
+        let mut command = redis::cmd(words[0]);
+        let answer = command.arg(&words[1..]).query_async(&mut connection).await;
+        redis::from_redis_value(answer.expect("it obeys")).unwrap_or_default()
+    }
+
     fn signal(&self, signal: &str) {
         let child = self.child.as_ref().expect("the server runs");
         let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();

@@ -56,10 +56,11 @@ async fn replicas_that_share_redis_share_the_allowance() {
     let (fresh, redis) = (FreshDatabase::sqlite(), RedisServer::start());
     let mut replicas = Vec::new();
     for _ in 0..2 {
+        let clock = TestClock::at("2026-11-30T12:00:00Z");
         let counters =
             Counters::redis(&redis.url(), RedisOptions::default()).await.expect("an address");
         let bounds = Bounds { requests_per_minute: FEW, ..Bounds::default() };
-        replicas.push(Api::with(fresh.connect().await, bounds, Some(counters)).await);
+        replicas.push(Api::with(fresh.connect().await, bounds, clock, counters).await);
     }
     let [one, two] = &replicas[..] else { panic!("two") };
     let first = one.admin().await;

@@ -27,6 +27,7 @@ pub(crate) struct Api {
     operator: Operator,
 
     pub(crate) clock: TestClock,
+    pub(crate) counters: Counters,
     pub(crate) upstream: FakeServer,
 }
 
@@ -73,20 +74,26 @@ pub(crate) const FEW: u32 = 5;
 impl FromFresh for Limited {
     async fn from_fresh(fresh: &FreshDatabase) -> Self {
         let bounds = Bounds { requests_per_minute: FEW, ..Bounds::default() };
-        Self(Api::with(fresh.connect().await, bounds, None).await)
+        Self(Api::alone(fresh, bounds).await)
     }
 }
 
 impl FromFresh for Api {
     async fn from_fresh(fresh: &FreshDatabase) -> Self {
-        Self::with(fresh.connect().await, Bounds::default(), None).await
+        Self::alone(fresh, Bounds::default()).await
     }
 }
 
 impl Api {
-    /// A replica over the database, with counters of its own or shared ones.
-    pub(crate) async fn with(db: Db, bounds: Bounds, shared: Option<Counters>) -> Self {
+    /// A replica with counters of its own.
+    async fn alone(fresh: &FreshDatabase, bounds: Bounds) -> Self {
         let clock = TestClock::at("2026-11-30T12:00:00Z");
+        let counters = Counters::in_memory(clock.function());
+        Self::with(fresh.connect().await, bounds, clock, counters).await
+    }
+
+    /// A replica over the database and these counters.
+    pub(crate) async fn with(db: Db, bounds: Bounds, clock: TestClock, counters: Counters) -> Self {
         let vault = Arc::new(Vault::from_keys(&generate_master_key("k1")).expect("a key"));
         let public_url: url::Url = "http://localhost:8080".parse().expect("a URL");
         let options = UpstreamOptions { allow_private: true, ..Default::default() };
@@ -94,7 +101,7 @@ impl Api {
             db: db.clone(),
             vault: Arc::clone(&vault),
             upstream: Arc::new(Upstream::new(options)),
-            counters: shared.unwrap_or_else(|| Counters::in_memory(clock.function())),
+            counters: counters.clone(),
             mailer: None,
             settings: ControlSettings {
                 public_url: public_url.clone(),
@@ -119,7 +126,7 @@ impl Api {
             tool("read_file", "Read a file"),
             tool("delete_file", "Delete a file for ever"),
         ]);
-        Self { router, operator, clock, upstream }
+        Self { router, operator, clock, counters, upstream }
     }
 }
 

@@ -29,6 +29,8 @@ fn it_is_openapi_3_1_and_names_every_call_of_the_contract() {
         ("post", format!("{ws}/servers/{{id}}/grants")),
         ("patch", format!("{ws}/grants/{{id}}")),
         ("post", format!("{ws}/grants/{{id}}/rotate")),
+        ("get", format!("{ws}/limits")),
+        ("post", format!("{ws}/limits/reset")),
         ("get", format!("{ws}/calls")),
         ("get", format!("{ws}/calls.csv")),
         ("get", format!("{ws}/calls.ndjson")),

@@ -7,5 +7,6 @@ mod configuration;
 mod document;
 mod errors;
 mod notices;
+mod limits;
 mod path;
 mod tenancy;

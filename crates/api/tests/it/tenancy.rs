@@ -111,7 +111,7 @@ on_both! {
             let by_manager = probe(&manager, &method, &path).await;
             let allowed_to_look = method == Method::GET && !for_admins(&path) || reads(&path);
             assert_eq!(by_viewer != StatusCode::FORBIDDEN, allowed_to_look, "viewer {method} {path}: {by_viewer}");
-            let managed = ["/policies", "/tools/", "/approvals/", "/approval-exceptions/"].iter().any(|part| path.contains(part))
+            let managed = ["/policies", "/tools/", "/approvals/", "/approval-exceptions/", "/limits/"].iter().any(|part| path.contains(part))
                 || (method == Method::PATCH && path.contains("/grants/"));
             assert_eq!(
                 by_manager != StatusCode::FORBIDDEN,

@@ -89,6 +89,20 @@ impl World {
     ) -> Self {
         let clock = TestClock::at("2026-11-30T12:00:00Z");
         let counters = Counters::in_memory(clock.function());
+        Self::made(db, clock, counters, (signup, mailer, allow_private)).await
+    }
+
+    /// With counters that are kept elsewhere.
+    pub(crate) async fn counting(db: Db, clock: TestClock, counters: Counters) -> Self {
+        Self::made(db, clock, counters, (Signup::Open, None, true)).await
+    }
+
+    async fn made(
+        db: Db,
+        clock: TestClock,
+        counters: Counters,
+        (signup, mailer, allow_private): (Signup, Option<Mailer>, bool),
+    ) -> Self {
         let keys = generate_master_key("k1");
         let vault = Arc::new(Vault::from_keys(&keys).expect("a key"));
         let control = control(&db, &vault, &counters, &clock, (signup, mailer, allow_private));

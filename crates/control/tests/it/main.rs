@@ -7,6 +7,7 @@ mod configuration;
 mod endpoints;
 mod grants;
 mod notices;
+mod limits;
 mod operator;
 mod parking;
 mod permissions;

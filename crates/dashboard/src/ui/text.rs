@@ -103,6 +103,19 @@ pub(crate) fn stamp_ago(at: DateTime<Utc>, now: DateTime<Utc>) -> Html {
     ))
 }
 
+/// A moment to come, by the second while it is near, with the exact time on hover.
+pub(crate) fn stamp_in(at: DateTime<Utc>, now: DateTime<Utc>) -> Html {
+    let seconds = ((at - now).num_milliseconds().max(0) + 999) / 1_000;
+    if seconds > 120 {
+        return stamp_ago(at, now);
+    }
+    Html(format!(
+        "<time datetime=\"{}\" title=\"{}\" data-ago class=\"nowrap\">in {seconds} s</time>",
+        iso(at),
+        exact(at)
+    ))
+}
+
 /// RFC 3339 with a Z.
 pub(crate) fn iso(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
@@ -140,6 +153,9 @@ mod tests {
             assert_eq!(ago(now - Duration::seconds(seconds), now), shown);
         }
         assert_eq!(exact(now), "30 Nov 2026, 09:00:00 UTC");
+        let soon = stamp_in(now + Duration::milliseconds(41_001), now);
+        assert!(soon.0.ends_with(">in 42 s</time>"), "{soon:?}");
+        assert!(stamp_in(now + Duration::hours(3), now).0.ends_with(">in 3 h</time>"));
         assert!(stamp(now).0.contains("datetime=\"2026-11-30T09:00:00.000Z\""));
     }
 

@@ -6,7 +6,8 @@ use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 use sluice_control::{
-    Admin, CallsOf, ExceptionView, GrantPatch, GrantView, Page, PolicyManager, Viewer,
+    Admin, CallsOf, ExceptionView, GrantPatch, GrantView, LimitsOf, Page, PolicyManager, ServerName,
+    Viewer,
 };
 use sluice_domain::{CallRecord, GrantId, PolicyId, Role};
 use sluice_web::Form;
@@ -15,6 +16,7 @@ use super::Nothing;
 use super::approvals::exceptions::state as exception_state;
 use super::grant_new::{networks, token_page};
 use super::grants::state;
+use super::limit_rows::{LimitRows, trouble};
 use super::server::find;
 use crate::desk::{Answer, AsViewer, Desk, WsFrame, absent, refuse, status};
 use crate::faults::Faults;
@@ -22,6 +24,9 @@ use crate::filters;
 use crate::flash;
 use crate::page;
 use crate::ui::{Field, Select};
+
+/// Limits that the page itself shows.
+const MOST_LIMITS: usize = 10;
 
 #[derive(Debug, Template)]
 #[template(path = "ws/grant.html")]
@@ -42,6 +47,10 @@ struct GrantPage {
     /// Calls of it that pass without asking, for a while.
     exceptions: Vec<ExceptionView>,
     logs: String,
+    trouble: Option<String>,
+    limits: LimitRows,
+    /// All of them, where this page shows only the nearest to their edge.
+    all_limits: String,
 }
 
 impl GrantPage {
@@ -69,11 +78,26 @@ pub(crate) struct Input {
     revision: String,
 }
 
+/// The limits nearest to their edge, and what is wrong with the counters.
+async fn limits_of<P: AsViewer>(
+    desk: &Desk<P>,
+    id: GrantId,
+    servers: &[ServerName],
+) -> Result<(LimitRows, Option<String>), Response> {
+    let of = LimitsOf { grant: Some(id), ..LimitsOf::default() };
+    let mut nearest = desk.control.nearest_limits(desk.viewer(), of).await.map_err(refuse)?;
+    nearest.rows.truncate(MOST_LIMITS);
+    let trouble = trouble(&desk.control, nearest.fault.is_some());
+    let rows = LimitRows::new(desk, nearest.rows, servers, desk.path(&format!("/grants/{id}")));
+    Ok((rows, trouble))
+}
+
 async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults) -> Answer {
     let id: GrantId = id.parse().map_err(|_| absent("grant"))?;
     let (control, viewer) = (&desk.control, desk.viewer());
     let grant = control.grant(viewer, id).await.map_err(refuse)?;
     let names = control.server_names(viewer).await.map_err(refuse)?;
+    let (limits, trouble) = limits_of(&desk, id, &names).await?;
     let server = names
         .into_iter()
         .find(|one| one.id == grant.server_id)
@@ -121,6 +145,9 @@ async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults
             .error(faults.at("/networks")),
         observe: grant.observe,
         logs: desk.path(&format!("/logs?grant={id}")),
+        all_limits: desk.path(&format!("/limits?grant={id}")),
+        trouble,
+        limits,
         calls,
         exceptions,
         grant,

@@ -9,6 +9,8 @@ mod connect;
 mod grant;
 mod grant_new;
 mod grants;
+mod limit_rows;
+mod limits;
 mod logs;
 mod members;
 mod notifications;
@@ -58,6 +60,8 @@ pub(crate) fn routes() -> Router<DashboardState> {
         .route("/w/{ws}/grants/{id}", get(grant::show).post(grant::edit))
         .route("/w/{ws}/grants/{id}/rotate", post(grant::rotate))
         .route("/w/{ws}/grants/{id}/revoke", post(grant::revoke))
+        .route("/w/{ws}/limits", get(limits::list))
+        .route("/w/{ws}/limits/reset", post(limits::reset))
         .route("/w/{ws}/logs", get(logs::list))
         .route("/w/{ws}/logs/{id}", get(call::show))
         .merge(approval_routes())

@@ -4,10 +4,12 @@ use askama::Template;
 use chrono::{DateTime, Days, NaiveTime, Utc};
 use http::StatusCode;
 use sluice_control::{
-    Breakdown, Control, ControlError, GrantView, GrantsOf, Overview, Page, ServerView, Span, Viewer,
+    Breakdown, Control, ControlError, GrantView, GrantsOf, LimitView, LimitsOf, Nearest, Overview,
+    Page, ServerView, Span, Viewer,
 };
 use sluice_domain::{CallRecord, Outcome, ServerId};
 
+use super::limit_rows::trouble;
 use crate::desk::{Answer, Desk, WsFrame, refuse};
 use crate::filters;
 use crate::next::encode;
@@ -137,9 +139,13 @@ fn attention(
     overview: &Overview,
     servers: &[ServerView],
     grants: &[GrantView],
+    limits: &Nearest,
 ) -> Vec<(Html, String, &'static str)> {
     let mut out = Vec::new();
     let mut add = |text: String, href: String, words| out.push((ticks(&text), href, words));
+    if let Some(trouble) = trouble(&desk.control, limits.fault.is_some()) {
+        add(trouble, desk.path("/limits"), "Look");
+    }
     if overview.pending_approvals > 0 {
         let waiting = count(
             usize::try_from(overview.pending_approvals).unwrap_or(0),
@@ -147,6 +153,9 @@ fn attention(
             Some("calls wait"),
         );
         add(format!("{waiting} for a person to decide."), desk.path("/approvals"), "Decide");
+    }
+    if let (near @ 1.., Some(first)) = (limits.near(), limits.rows.first()) {
+        add(near_the_edge(near, first), desk.path("/limits"), "Look");
     }
     for server in servers {
         if let Some(error) = &server.last_error {
@@ -177,6 +186,15 @@ fn attention(
         );
     }
     out
+}
+
+/// `2 counters are near their edge: `money` of ci-agent has 3 of 100 left.`
+fn near_the_edge(near: usize, first: &LimitView) -> String {
+    let counters = count(near, "counter is near its edge", Some("counters are near their edge"));
+    let left = first.reading.map(|reading| reading.remaining).unwrap_or_default();
+    let whose =
+        first.grant.as_ref().map_or_else(String::new, |(_, label)| format!(" of `{label}`"));
+    format!("{counters}: `{}`{whose} has {left} of {} left.", first.counter, first.max)
 }
 
 fn headline(overview: &Overview, attention: usize) -> Html {
@@ -212,7 +230,9 @@ pub(crate) async fn get(desk: Desk<Viewer>) -> Answer {
     let name = |id: ServerId| {
         names.iter().find(|one| one.id == id).map(|one| one.name.clone()).unwrap_or_default()
     };
-    let attention = attention(&desk, &overview, &servers, &grants);
+    let limits =
+        desk.control.nearest_limits(desk.viewer(), LimitsOf::default()).await.map_err(refuse)?;
+    let attention = attention(&desk, &overview, &servers, &grants, &limits);
     let busiest = overview.busiest.iter().take(8).map(|row| BusyRow {
         server: name(row.server_id),
         href: desk.path(&format!(

@@ -84,8 +84,8 @@ impl ServerTools {
     pub(crate) fn head<P: AsViewer>(&self, desk: &Desk<P>, current: &str) -> ServerHead {
         let path = desk.path(&format!("/servers/{}", self.server.id));
         let tab = |rest: &str, label: &str, count| Tab {
-            href: if rest == "/logs" {
-                desk.path(&format!("/logs?server={}", self.server.id))
+            href: if rest == "/logs" || rest == "/limits" {
+                desk.path(&format!("{rest}?server={}", self.server.id))
             } else {
                 format!("{path}{rest}")
             },
@@ -97,6 +97,7 @@ impl ServerTools {
             tab("", "Tools", self.server.tools_read.then(|| self.live())),
             tab("/policies", "Policies", None),
             tab("/grants", "Grants", None),
+            tab("/limits", "Limits", None),
             tab("/try", "Try it", None),
             tab("/logs", "Logs", None),
         ];

@@ -28,18 +28,24 @@ pub(crate) const MARKUP: &str = "<img src=x onerror=alert(1)>";
 pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) db: Db,
+    pub(crate) counters: Counters,
+    pub(crate) clock: TestClock,
     pub(crate) upstream: FakeServer,
     pub(crate) control: Control,
     pub(crate) vault: Arc<Vault>,
-    pub(crate) clock: TestClock,
     _fresh: FreshDatabase,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
+        let clock = TestClock::at("2026-11-30T12:00:00Z");
+        let counters = Counters::in_memory(clock.function());
+        Self::with(clock, counters).await
+    }
+
+    pub(crate) async fn with(clock: TestClock, counters: Counters) -> Self {
         let fresh = FreshDatabase::sqlite();
         let db = fresh.connect().await;
-        let clock = TestClock::at("2026-11-30T12:00:00Z");
         let upstream = Upstream::new(UpstreamOptions { allow_private: true, ..Default::default() });
         let example = FakeServer::start().await;
         example.tools(vec![tool("executePython", "Execute Python code in a sandbox")]);
@@ -55,7 +61,7 @@ impl World {
             db: db.clone(),
             vault: Arc::clone(&vault),
             upstream: Arc::new(upstream),
-            counters: Counters::in_memory(clock.function()),
+            counters: counters.clone(),
             mailer: None,
             settings,
         };
@@ -69,7 +75,7 @@ impl World {
             },
         );
         let router = wrap(sluice_dashboard::router(DashboardState::new(web.clone())), &web);
-        Self { router, db, upstream: example, control, vault, clock, _fresh: fresh }
+        Self { router, db, counters, clock, upstream: example, control, vault, _fresh: fresh }
     }
 
     pub(crate) fn browser(&self) -> Browser {

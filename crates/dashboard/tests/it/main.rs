@@ -7,6 +7,7 @@ mod choice;
 mod forms;
 mod grants;
 mod hostile;
+mod limits;
 mod logs;
 mod notifications;
 mod policies;

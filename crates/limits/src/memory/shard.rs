@@ -143,21 +143,27 @@ impl Shard {
         grants: &[GrantId],
         most: usize,
     ) -> Vec<(GrantId, String)> {
-        let mut of_grants: BTreeMap<String, Vec<String>> =
-            grants.iter().map(|grant| (grant.to_string(), Vec::new())).collect();
+        let mut of_grants: BTreeMap<String, BTreeMap<String, i64>> =
+            grants.iter().map(|grant| (grant.to_string(), BTreeMap::new())).collect();
         for ((of, name), counter) in &self.counters {
             if *of == workspace
-                && counter.buckets.empties_at(counter.span).is_some_and(|ends| ends > now)
+                && let Some(ends) =
+                    counter.buckets.empties_at(counter.span).filter(|end| *end > now)
                 && let Some((grant, session)) = session_of(name)
                 && let Some(sessions) = of_grants.get_mut(&grant)
-                && sessions.len() < most
-                && !sessions.contains(&session)
             {
-                sessions.push(session);
+                let last = sessions.entry(session).or_insert(ends);
+                *last = ends.max(*last);
             }
         }
-        let mut of = |grant: &GrantId| of_grants.remove(&grant.to_string()).unwrap_or_default();
-        grants.iter().flat_map(|grant| of(grant).into_iter().map(|one| (*grant, one))).collect()
+        let mut of = |grant: &GrantId| {
+            let sessions = of_grants.remove(&grant.to_string()).unwrap_or_default();
+            let mut sessions: Vec<_> = sessions.into_iter().collect();
+            sessions.sort_by_key(|(_, ends)| Reverse(*ends));
+            sessions.truncate(most);
+            sessions
+        };
+        grants.iter().flat_map(|grant| of(grant).into_iter().map(|one| (*grant, one.0))).collect()
     }
 
     /// Empties a counter; what it held.

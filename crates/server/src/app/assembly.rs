@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use sluice_control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 use sluice_domain::{ApprovalId, CallRecord, OnUnavailable, SecurityEvent};
+use sluice_limits::Counters;
 use sluice_proxy::{CallLog, ProxyOptions, ProxyParts, ProxyState};
 use sluice_store::ChangeFeed;
 use sluice_upstream::{Upstream, UpstreamOptions};
@@ -170,6 +171,10 @@ impl Ground {
                 stopping.cancelled().await;
                 pages.end_streams();
             });
+        }
+        let (counters, file) = (self.stores.counters.clone(), self.args.storage.counters_file());
+        if matches!(counters, Counters::Memory(_)) {
+            self.tasks.spawn(jobs::save_counters(counters, file, stop.clone()));
         }
         let (db, bounds) = (self.stores.db.clone(), self.args.bounds.clone());
         self.tasks.spawn(jobs::seldom(control.clone(), db, bounds, stop));

@@ -1,10 +1,12 @@
 //! What is done every few seconds or hours: approvals expire, idle sessions end, old rows go.
 
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use sluice_control::{Control, ControlError};
 use sluice_domain::WorkspaceId;
+use sluice_limits::Counters;
 use sluice_proxy::ProxyState;
 use sluice_store::{Db, StoreError, approvals, calls, changes, security_events, workspaces};
 use tokio_util::sync::CancellationToken;
@@ -13,6 +15,7 @@ use tracing::{error, info, warn};
 use crate::clock;
 use crate::settings::BoundsArgs;
 
+const SAVED_EVERY: Duration = Duration::from_secs(2);
 const OFTEN: Duration = Duration::from_secs(5);
 /// How often messages are looked for that nobody announced.
 const LOOK: Duration = Duration::from_secs(2);
@@ -58,6 +61,25 @@ pub(super) async fn notices(control: Control, stop: CancellationToken) {
             () = stop.cancelled() => {}
             () = control.outgoing(LOOK) => {}
         }
+    }
+}
+
+/// Writes the counters of this process to their file every few seconds until `stop`, so that a crash
+/// loses no more than what was counted since.
+pub(super) async fn save_counters(counters: Counters, file: PathBuf, stop: CancellationToken) {
+    let (mut pause, mut failing) = (SAVED_EVERY, false);
+    while wait(pause, &stop).await {
+        let began = Instant::now();
+        match counters.save_changes(&file).await {
+            Ok(_) => failing = false,
+            Err(_) if failing => {}
+            Err(error) => {
+                failing = true;
+                warn!(error = ?error, "The counters cannot be written; a crash would begin them anew");
+            }
+        }
+        // However many there are, writing takes at most a twentieth of the time.
+        pause = SAVED_EVERY.max(began.elapsed() * 20);
     }
 }
 

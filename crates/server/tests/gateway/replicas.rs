@@ -5,24 +5,15 @@ use std::time::{Duration, Instant};
 use ::http::{Method, StatusCode};
 use serde_json::{Value, json};
 use sluice_testkit::db::FreshDatabase;
-use sluice_testkit::{FakeServer, RedisServer, Setup};
+use sluice_testkit::{FakeServer, RedisServer};
 
-use crate::world::{World, passed, setup};
-
-/// Any 32 bytes do; all replicas are given the same.
-const KEYS: &str = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-
-fn shared(database: &FreshDatabase, redis: &RedisServer) -> Setup {
-    setup()
-        .with("SLUICE_DATABASE_URL", database.url())
-        .with("SLUICE_REDIS_URL", redis.url())
-        .with("SLUICE_MASTER_KEYS", KEYS)
-}
+use crate::spread::shared;
+use crate::world::{World, passed};
 
 #[tokio::test]
 async fn three_replicas_that_start_at_once_migrate_once() {
     let (database, redis) = (FreshDatabase::postgres().await, RedisServer::start());
-    let first = shared(&database, &redis);
+    let first = shared(database.url(), &redis.url());
     let mut replicas =
         [first.serve_unready(), first.replica().serve_unready(), first.replica().serve_unready()];
     for replica in &mut replicas {
@@ -39,7 +30,7 @@ async fn three_replicas_that_start_at_once_migrate_once() {
 async fn two_replicas_share_a_limit_exactly_and_learn_of_a_revocation() {
     let (database, redis) = (FreshDatabase::postgres().await, RedisServer::start());
     let upstream = FakeServer::start().await;
-    let world = World::start(shared(&database, &redis)).await;
+    let world = World::start(shared(database.url(), &redis.url())).await;
     let other = world.sluice.setup().replica().serve().await;
     let limit = json!({"counter": "c", "window": "hour", "max": 10});
     let document =

@@ -191,12 +191,14 @@ async fn a_file_that_is_no_database_is_named() {
 async fn a_second_serve_on_the_same_file_is_refused() {
     let first = setup();
     let running = first.serve().await;
-    let output = first
-        .command(["serve", "--listen", "127.0.0.1:0"])
-        .output()
-        .await
-        .expect("the binary starts");
-    says(&output, 2, &["another", "what to do", "PostgreSQL and Redis"]);
+    for role in ["all", "proxy", "control"] {
+        let output = first
+            .command(["serve", "--listen", "127.0.0.1:0", "--role", role])
+            .output()
+            .await
+            .expect("the binary starts");
+        says(&output, 2, &["another", "what to do", "PostgreSQL and Redis"]);
+    }
     running.stop().await;
 }
 

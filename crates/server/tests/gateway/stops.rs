@@ -48,6 +48,45 @@ async fn nothing_is_lost(signal: fn(&Sluice)) {
 }
 
 #[tokio::test]
+async fn a_crash_loses_at_most_what_was_counted_since_the_last_writing() {
+    let upstream = FakeServer::start().await;
+    let mut world = World::start(setup()).await;
+    let limit = json!({"counter": "crashing", "window": "day", "max": 3});
+    let document =
+        json!({"version": "1", "default": "deny", "tools": {"echo": {"limits": [limit]}}});
+    let agent = world.connect("notes", &upstream.url(), document).await.agent();
+    for _ in 0..2 {
+        assert!(passed(&agent.call(&world.sluice, "echo", json!({})).await));
+    }
+    let file = world.sluice.setup().data_dir().join("counters.json");
+    let written = async {
+        // The file is replaced every few seconds, and nobody is told when.
+        while !std::fs::read_to_string(&file).is_ok_and(|text| counts(&text) == 2) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let in_time = tokio::time::timeout(std::time::Duration::from_secs(30), written).await;
+    in_time.expect("the counters are written");
+    let setup = world.sluice.setup().clone();
+    world.sluice.crash().await;
+    world.sluice = setup.serve().await;
+    assert!(passed(&agent.call(&world.sluice, "echo", json!({})).await));
+    let refused = agent.call(&world.sluice, "echo", json!({})).await;
+    assert_eq!(decision(&refused)["code"], "rate_limited", "{refused}");
+    world.sluice.stop().await;
+}
+
+/// What the counter of the test above holds in a file of counters.
+fn counts(text: &str) -> i64 {
+    let file: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let counters = file["counters"].as_array().cloned().unwrap_or_default();
+    let ours = counters.iter().filter(|one| one["name"].to_string().contains("crashing"));
+    ours.flat_map(|one| one["buckets"].as_array().cloned().unwrap_or_default())
+        .filter_map(|bucket| bucket[1].as_i64())
+        .sum()
+}
+
+#[tokio::test]
 async fn a_call_in_flight_ends_after_the_stop_signal() {
     let upstream = FakeServer::start().await;
     upstream.on_call("echo", Behaviour::Held("done".to_owned()));
