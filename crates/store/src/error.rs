@@ -114,9 +114,14 @@ impl From<sqlx::Error> for StoreError {
         use sqlx::Error as E;
         let Some(db) = error.as_database_error() else {
             return match error {
-                E::Io(_) | E::Tls(_) | E::PoolTimedOut | E::PoolClosed | E::WorkerCrashed => {
-                    Self::Unavailable(error)
-                }
+                // What hangs up in the midst of a greeting, such as a balancer without a server
+                // behind it, speaks no protocol.
+                E::Io(_)
+                | E::Tls(_)
+                | E::Protocol(_)
+                | E::PoolTimedOut
+                | E::PoolClosed
+                | E::WorkerCrashed => Self::Unavailable(error),
                 E::Configuration(why) => Self::Address(why.to_string()),
                 other => Self::Database(other.into()),
             };

@@ -5,7 +5,7 @@ use sluice_domain::{Amount, GrantId, ReservationId, Reset, Scope, WorkspaceId};
 use sluice_limits::{CounterKey, Counters, Demand, RedisOptions, session_owner};
 use sluice_testkit::{RedisServer, TestClock};
 
-use crate::browser::{Browser, World};
+use crate::browser::{Browser, World, plain};
 
 const LIMITED: &str = r#"{"version":"1","default":"deny","tools":{"executePython":{"limits":[
     {"counter":"runs","window":"minute","max":10},
@@ -69,7 +69,7 @@ async fn who_is_near_the_edge_is_told_on_every_page_that_matters_and_set_back() 
         .says("agent, outside sessions")
         .says("none: the limit is 0")
         .says("the whole workspace");
-    assert!(!page.body.contains("signature"), "a session is shown short");
+    assert!(!plain(&page.body).contains("signature"), "a session is shown short");
     let (first, later) = (page.body.find("9 of 10"), page.body.find("1 of 4"));
     assert!(first < later, "the nearest to its edge comes first");
     scene
