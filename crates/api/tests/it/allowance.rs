@@ -6,7 +6,7 @@ use sluice_control::Bounds;
 use sluice_domain::Role;
 use sluice_limits::{Counters, RedisOptions};
 use sluice_testkit::db::FreshDatabase;
-use sluice_testkit::{RedisServer, on_both};
+use sluice_testkit::{RedisServer, TestClock, on_both};
 
 use crate::common::{Api, FEW, Limited};
 

@@ -6,7 +6,7 @@ mod common;
 mod configuration;
 mod document;
 mod errors;
-mod notices;
 mod limits;
+mod notices;
 mod path;
 mod tenancy;

@@ -6,8 +6,8 @@ use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 use sluice_control::{
-    Admin, CallsOf, ExceptionView, GrantPatch, GrantView, LimitsOf, Page, PolicyManager, ServerName,
-    Viewer,
+    Admin, CallsOf, ExceptionView, GrantPatch, GrantView, LimitsOf, Page, PolicyManager,
+    PolicyView, ServerName, Viewer,
 };
 use sluice_domain::{CallRecord, GrantId, PolicyId, Role};
 use sluice_web::Form;
@@ -92,6 +92,17 @@ async fn limits_of<P: AsViewer>(
     Ok((rows, trouble))
 }
 
+fn policy_choice(grant: &GrantView, typed: Option<&str>, policies: &[PolicyView]) -> Select {
+    let attached = grant.policy_id.map(|id| id.to_string());
+    let chosen = typed.or(attached.as_deref()).unwrap_or_default();
+    let mut options: Vec<(String, String)> = policies
+        .iter()
+        .map(|one| (one.id.to_string(), format!("{}, version {}", one.name, one.version)))
+        .collect();
+    options.push((String::new(), "None: every call is refused".to_owned()));
+    Select::new("policy", "Policy", options, chosen)
+}
+
 async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults) -> Answer {
     let id: GrantId = id.parse().map_err(|_| absent("grant"))?;
     let (control, viewer) = (&desk.control, desk.viewer());
@@ -113,16 +124,7 @@ async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults
     let exceptions = control.exceptions(viewer, Some(id), false, Page::first(50)).await;
     let exceptions = exceptions.map_err(refuse)?.items;
     let attached = grant.policy_id.and_then(|id| policies.iter().find(|policy| policy.id == id));
-    let chosen = input
-        .policy
-        .clone()
-        .unwrap_or_else(|| grant.policy_id.map(|id| id.to_string()).unwrap_or_default());
-    let mut options: Vec<(String, String)> = policies
-        .iter()
-        .map(|one| (one.id.to_string(), format!("{}, version {}", one.name, one.version)))
-        .collect();
-    options.push((String::new(), "None: every call is refused".to_owned()));
-    let mut choose = Select::new("policy", "Policy", options, &chosen);
+    let mut choose = policy_choice(&grant, input.policy.as_deref(), &policies);
     choose.error = faults.at("/policy_id");
     let page = GrantPage {
         frame: desk.frame("grants").await?,
