@@ -24,6 +24,7 @@ mod openapi;
 mod page;
 mod policies;
 mod policy_checks;
+mod policy_compare;
 mod servers;
 mod state;
 mod tools;

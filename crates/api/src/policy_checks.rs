@@ -11,7 +11,7 @@ use sluice_control::{
 };
 use sluice_domain::{GrantId, PolicyId, ServerId};
 use sluice_policy::{
-    Case, CaseResult, CasesFile, CasesReport, Checked, Problem as DocumentProblem, compile,
+    Case, CaseResult, CasesFile, CasesReport, Checked, Problem as DocumentProblem, Tally, compile,
     run_tests,
 };
 use sluice_web::{As, JsonBody, MaybeJson, PathId, Problem};
@@ -106,7 +106,7 @@ struct MadeUp {
 /// Which logged calls a document is tried on.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Logged {
+pub(crate) struct Logged {
     #[schema(value_type = Option<String>, format = Uuid)]
     grant: Option<GrantId>,
     tool: Option<String>,
@@ -133,9 +133,17 @@ impl Simulate {
         if let Some(calls) = self.calls {
             return TrialsOf::These(calls.into_iter().map(TrialCall::from).collect());
         }
-        let Logged { grant, tool, from, to, limit } = self.log.unwrap_or_default();
-        let filter = Box::new(CallsOf { grant, tool, from, to, ..CallsOf::default() });
-        TrialsOf::Log { filter, limit: limit.unwrap_or(sluice_control::MAX_TRIALS) }
+        let (filter, limit) = self.log.unwrap_or_default().of();
+        TrialsOf::Log { filter: Box::new(filter), limit }
+    }
+}
+
+impl Logged {
+    /// Which calls, and how many at most.
+    pub(crate) fn of(self) -> (CallsOf, u32) {
+        let Self { grant, tool, from, to, limit } = self;
+        let filter = CallsOf { grant, tool, from, to, ..CallsOf::default() };
+        (filter, limit.unwrap_or(sluice_control::MAX_TRIALS))
     }
 }
 
@@ -198,21 +206,41 @@ impl From<Trial> for TrialBody {
     }
 }
 
-/// What would become of all of them.
+/// How many calls something concerns.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TallyBody {
+    /// A rule's pointer, or a grant's label.
+    name: String,
+    calls: usize,
+}
+
+pub(crate) fn tallies(of: Vec<Tally>) -> Vec<TallyBody> {
+    of.into_iter().map(|Tally { name, calls }| TallyBody { name, calls }).collect()
+}
+
+/// What would become of all of them. A document that only observes is looked through.
 #[derive(Debug, Serialize, ToSchema)]
 struct SimulatedBody {
+    total: usize,
     allowed: usize,
     refused: usize,
     parked: usize,
     changed: usize,
-    /// The log does not keep what the rules ask for; never guessed.
+    /// The log does not keep what the rules ask for; never guessed, and counted as nothing else.
     cannot_tell: usize,
+    /// Rules that would refuse or park, the most frequent first.
+    rules: Vec<TallyBody>,
+    /// Grants whose calls would be refused or parked.
+    grants: Vec<TallyBody>,
     items: Vec<TrialBody>,
 }
 
 impl From<Trials> for SimulatedBody {
     fn from(trials: Trials) -> Self {
         Self {
+            total: trials.trials.len(),
+            rules: tallies(trials.rules),
+            grants: tallies(trials.grants),
             allowed: trials.allowed,
             refused: trials.refused,
             parked: trials.parked,

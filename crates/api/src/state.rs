@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     allowance, api_tokens, approval_exceptions, approvals, calls, calls_export, configuration,
     deliveries, endpoints, events, grants, idempotency, limits, me, members, notices, openapi,
-    policies, policy_checks, servers, tools,
+    policies, policy_checks, policy_compare, servers, tools,
 };
 
 /// What handlers need. Cheap to clone.
@@ -39,6 +39,7 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(tools::routes())
         .merge(policies::routes())
         .merge(policy_checks::routes())
+        .merge(policy_compare::routes())
         .merge(grants::routes())
         .merge(limits::routes())
         .merge(calls::routes())

@@ -61,6 +61,6 @@ pub use sluice_store::calls::{Breakdown, OutcomeCount, SeriesPoint};
 pub use sluice_store::servers::ServerName;
 pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS, span};
 pub use tools::{Effect, Standing, ToolView};
-pub use trial::{MAX_TRIALS, Trial, TrialCall, Trials, TrialsOf};
+pub use trial::{ChangedTrial, Compared, MAX_TRIALS, Sums, Trial, TrialCall, Trials, TrialsOf};
 pub use upkeep::{ARGUMENTS_KEPT, Swept};
 pub use workspaces::WorkspaceView;

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sluice_domain::{CallId, CallRecord, Code, Outcome, ServerId, ToolState};
 use sluice_policy::{
-    Arguments, CallInput, CompiledPolicy, Decision, RecordedCall, Settings, SimulatedCall,
-    SimulatedOutcome, ToolFacts, Verdict, compile, simulate,
+    Arguments, CallInput, ChangedCall, CompiledPolicy, Decision, RecordedCall, Settings,
+    SimulatedCall, SimulatedOutcome, Simulation, SimulationComparison, Tally, ToolFacts, Verdict,
+    compare, compile, simulate,
 };
 use sluice_store::servers::Server;
 use sluice_store::tools::Tool;
@@ -46,6 +47,8 @@ pub enum TrialsOf {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub tool: String,
+    /// The grant's label.
+    pub grant: String,
     pub at: DateTime<Utc>,
     pub decision: Decision,
     /// For a call of the log: which, and what became of it.
@@ -54,7 +57,19 @@ pub struct Trial {
     pub changed: bool,
 }
 
-/// What would become of all of them.
+impl Trial {
+    /// What the document itself says of the call, also where it only observes. None: it cannot be told.
+    pub fn meant(&self) -> Option<Verdict> {
+        let verdict = self.decision.would_be.unwrap_or(self.decision.verdict);
+        (!self.decision.cannot_tell).then_some(verdict)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.meant().is_some_and(|verdict| verdict != Verdict::Forward)
+    }
+}
+
+/// What would become of all of them. A document that only observes is looked through.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trials {
     pub trials: Vec<Trial>,
@@ -62,17 +77,84 @@ pub struct Trials {
     pub refused: usize,
     pub parked: usize,
     pub changed: usize,
-    /// The log does not keep what the rules ask for.
+    /// The log does not keep what the rules ask for; counted as nothing else.
+    pub cannot_tell: usize,
+    /// Rules that would refuse or park, the most frequent first.
+    pub rules: Vec<Tally>,
+    /// Grants, by label, whose calls would be refused or parked.
+    pub grants: Vec<Tally>,
+}
+
+/// How many calls a document lets through, refuses and parks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sums {
+    pub allowed: usize,
+    pub refused: usize,
+    pub parked: usize,
     pub cannot_tell: usize,
 }
 
+/// A call of the log that two documents treat differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedTrial {
+    pub call: CallId,
+    pub at: DateTime<Utc>,
+    pub tool: String,
+    /// The grant's label.
+    pub grant: String,
+    pub before: SimulatedCall,
+    pub after: SimulatedCall,
+}
+
+/// Two documents on the same calls of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    pub total: usize,
+    pub before: Sums,
+    pub after: Sums,
+    /// Refused or parked by the second alone.
+    pub stricter: usize,
+    /// Let through by the second alone.
+    pub looser: usize,
+    /// At least one of the two cannot be told; counted as nothing else.
+    pub cannot_tell: usize,
+    /// The rules of the changed calls: the second's where it stops them, else the first's.
+    pub rules: Vec<Tally>,
+    /// The grants of the changed calls, by label.
+    pub grants: Vec<Tally>,
+    /// The newest first.
+    pub changed: Vec<ChangedTrial>,
+}
+
 struct Place<'a> {
-    policy: CompiledPolicy,
     server: &'a Server,
     tools: HashMap<&'a str, &'a Tool>,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    fn new(server: &'a Server, tools: &'a [Tool]) -> Self {
+        let tools = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        Self { server, tools }
+    }
+
+    /// The tool calls among these, and what the simulator wants to know of them.
+    fn recorded<'c>(&self, calls: &'c [CallRecord]) -> (Vec<&'c CallRecord>, Vec<RecordedCall>) {
+        let recorded = |call: &CallRecord| {
+            let tool = call.tool.clone()?;
+            Some(RecordedCall {
+                at: call.at,
+                facts: self.facts(&tool),
+                tool,
+                arguments: call.arguments.clone(),
+                grant: call.grant.to_string(),
+                grant_label: call.grant_label.clone(),
+                session: call.session.clone(),
+                client_name: call.client_name.clone(),
+            })
+        };
+        calls.iter().filter_map(|call| Some((call, recorded(call)?))).unzip()
+    }
+
     fn facts(&self, tool: &str) -> ToolFacts {
         match self.tools.get(tool) {
             Some(tool) => ToolFacts {
@@ -90,12 +172,13 @@ impl Place<'_> {
 
     fn decide(
         &self,
+        policy: &CompiledPolicy,
         call: &TrialCall,
         arguments: Arguments<'_>,
         now: DateTime<Utc>,
         show_values: bool,
     ) -> Decision {
-        self.policy.decide(&CallInput {
+        policy.decide(&CallInput {
             facts: self.facts(&call.tool),
             settings: Settings::from(&self.server.settings),
             grant_label: &call.grant_label,
@@ -117,25 +200,89 @@ impl Control {
     ) -> Result<Trials, ControlError> {
         let row = self.server_row(viewer, server).await?;
         let tools = self.tool_rows(viewer, server).await?;
-        let policy = compile(document)
-            .map_err(|problems| ControlError::Invalid(problems.iter().map(fault).collect()))?;
-        let tools = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
-        let place = Place { policy, server: &row, tools };
+        let policy = compiled(document)?;
+        let place = Place::new(&row, &tools);
         let trials = match of {
-            TrialsOf::These(calls) => these(&place, &calls, self.now())?,
+            TrialsOf::These(calls) => these(&place, &policy, &calls, self.now())?,
             TrialsOf::Log { filter, limit } => {
                 let filter = CallsOf { server: Some(server), ..*filter };
                 let page = Page::first(limit.min(MAX_TRIALS));
                 let calls = self.calls(viewer, &filter, page).await?.items;
-                counted(&place, &calls)
+                counted(&place, &policy, &calls)
             }
         };
         Ok(summed(trials))
+    }
+
+    /// Says what a second document would do otherwise than a first to the newest calls of the server's
+    /// log, at most `limit` of those that fit.
+    pub async fn compare(
+        &self,
+        viewer: &Viewer,
+        server: ServerId,
+        (before, after): (&str, &str),
+        filter: CallsOf,
+        limit: u32,
+    ) -> Result<Compared, ControlError> {
+        let row = self.server_row(viewer, server).await?;
+        let tools = self.tool_rows(viewer, server).await?;
+        let (before, after) = (compiled(before)?, compiled(after)?);
+        let place = Place::new(&row, &tools);
+        let filter = CallsOf { server: Some(server), ..filter };
+        let page = Page::first(limit.min(MAX_TRIALS));
+        let calls = self.calls(viewer, &filter, page).await?.items;
+        let (calls, recorded) = place.recorded(&calls);
+        let settings = Settings::from(&row.settings);
+        Ok(compared(&calls, compare(&before, &after, &recorded, settings)))
+    }
+}
+
+fn compiled(document: &str) -> Result<CompiledPolicy, ControlError> {
+    compile(document)
+        .map_err(|problems| ControlError::Invalid(problems.iter().map(fault).collect()))
+}
+
+fn compared(calls: &[&CallRecord], found: SimulationComparison) -> Compared {
+    let sums = |of: &Simulation| Sums {
+        allowed: of.allowed,
+        refused: of.refused,
+        parked: of.parked,
+        cannot_tell: of.cannot_tell,
+    };
+    let changed = |one: ChangedCall| {
+        let call = calls.get(one.index)?;
+        Some(ChangedTrial {
+            call: call.id,
+            at: call.at,
+            tool: call.tool.clone().unwrap_or_default(),
+            grant: call.grant_label.clone(),
+            before: one.before,
+            after: one.after,
+        })
+    };
+    let (before, after) = (sums(&found.before), sums(&found.after));
+    let changed: Vec<ChangedTrial> = found.changed.into_iter().filter_map(changed).collect();
+    let rule = |one: &ChangedTrial| {
+        let stops = one.after.outcome != SimulatedOutcome::Allow;
+        if stops { one.after.rule.clone() } else { one.before.rule.clone() }
+    };
+    let rules: Vec<String> = changed.iter().map(rule).collect();
+    Compared {
+        total: calls.len(),
+        before,
+        after,
+        stricter: found.stricter,
+        looser: found.looser,
+        cannot_tell: found.cannot_tell,
+        rules: Tally::of(rules.iter().map(String::as_str)),
+        grants: Tally::of(changed.iter().map(|one| one.grant.as_str())),
+        changed,
     }
 }
 
 fn these(
     place: &Place<'_>,
+    policy: &CompiledPolicy,
     calls: &[TrialCall],
     now: DateTime<Utc>,
 ) -> Result<Vec<Trial>, ControlError> {
@@ -151,8 +298,9 @@ fn these(
         })?;
         Ok(Trial {
             tool: call.tool.clone(),
+            grant: call.grant_label.clone(),
             at: call.at.unwrap_or(now),
-            decision: place.decide(call, arguments, now, true),
+            decision: place.decide(policy, call, arguments, now, true),
             logged: None,
             changed: false,
         })
@@ -161,35 +309,23 @@ fn these(
 }
 
 /// The calls of the log under the document, with its limits.
-fn counted(place: &Place<'_>, calls: &[CallRecord]) -> Vec<Trial> {
-    let recorded = |call: &CallRecord| {
-        let tool = call.tool.clone()?;
-        Some(RecordedCall {
-            at: call.at,
-            facts: place.facts(&tool),
-            tool,
-            arguments: call.arguments.clone(),
-            grant: call.grant.to_string(),
-            grant_label: call.grant_label.clone(),
-            session: call.session.clone(),
-            client_name: call.client_name.clone(),
-        })
-    };
-    let (calls, recorded): (Vec<_>, Vec<_>) =
-        calls.iter().filter_map(|call| Some((call, recorded(call)?))).unzip();
-    let simulated = simulate(&place.policy, &recorded, Settings::from(&place.server.settings));
+fn counted(place: &Place<'_>, policy: &CompiledPolicy, calls: &[CallRecord]) -> Vec<Trial> {
+    let (calls, recorded) = place.recorded(calls);
+    let simulated = simulate(policy, &recorded, Settings::from(&place.server.settings));
     let outcomes = simulated.calls.into_iter().map(|call| (call.index, call));
     let mut outcomes: HashMap<_, _> = outcomes.collect();
     let trials = calls.iter().zip(&recorded).enumerate();
     trials
-        .map(|(index, (call, recorded))| logged(place, call, recorded, outcomes.remove(&index)))
+        .map(|(index, (call, recorded))| {
+            logged(place, policy, (*call, recorded), outcomes.remove(&index))
+        })
         .collect()
 }
 
 fn logged(
     place: &Place<'_>,
-    call: &CallRecord,
-    recorded: &RecordedCall,
+    policy: &CompiledPolicy,
+    (call, recorded): (&CallRecord, &RecordedCall),
     simulated: Option<SimulatedCall>,
 ) -> Trial {
     let made_up = TrialCall {
@@ -200,7 +336,8 @@ fn logged(
         at: Some(call.at),
     };
     let kept = call.arguments.as_deref().and_then(|text| Arguments::recorded(text).ok());
-    let mut decision = place.decide(&made_up, kept.unwrap_or(Arguments::EMPTY), call.at, false);
+    let kept = kept.unwrap_or(Arguments::EMPTY);
+    let mut decision = place.decide(policy, &made_up, kept, call.at, false);
     match simulated {
         Some(SimulatedCall { outcome: SimulatedOutcome::Deny, code: Some(code), rule, .. })
             if decision.verdict == Verdict::Forward =>
@@ -221,6 +358,7 @@ fn logged(
     let decided = !matches!(call.outcome, Outcome::Failed | Outcome::Rejected | Outcome::Waiting);
     Trial {
         tool: made_up.tool,
+        grant: made_up.grant_label,
         at: call.at,
         changed: decided && !decision.cannot_tell && went_on != goes_on,
         decision,
@@ -230,10 +368,16 @@ fn logged(
 
 fn summed(trials: Vec<Trial>) -> Trials {
     let count = |of: &dyn Fn(&Trial) -> bool| trials.iter().filter(|trial| of(trial)).count();
+    let stopped = || trials.iter().filter(|trial| trial.is_stopped());
+    let rules = Tally::of(stopped().map(|trial| trial.decision.rule.as_str()));
+    let grants = stopped().map(|trial| trial.grant.as_str()).filter(|label| !label.is_empty());
+    let grants = Tally::of(grants);
     Trials {
-        allowed: count(&|trial| trial.decision.verdict == Verdict::Forward),
-        refused: count(&|trial| matches!(trial.decision.verdict, Verdict::Deny | Verdict::Hide)),
-        parked: count(&|trial| trial.decision.verdict == Verdict::Approve),
+        rules,
+        grants,
+        allowed: count(&|trial| trial.meant() == Some(Verdict::Forward)),
+        refused: count(&|trial| matches!(trial.meant(), Some(Verdict::Deny | Verdict::Hide))),
+        parked: count(&|trial| trial.meant() == Some(Verdict::Approve)),
         changed: count(&|trial| trial.changed),
         cannot_tell: count(&|trial| trial.decision.cannot_tell),
         trials,

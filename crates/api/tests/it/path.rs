@@ -135,6 +135,31 @@ on_both! {
         admin.post(&path, &json!({"cases": [{"tool": 1}]})).await.must(422);
     }
 
+    async fn versions_are_compared_over_rest(api: Api) {
+        let admin = api.admin().await;
+        let id = admin.connect("sandbox").await;
+        let deny = json!({"version": "1", "default": "deny"});
+        let body = json!({"name": "p", "document": deny});
+        let made = admin.post(&format!("/servers/{id}/policies"), &body).await.must(201).json();
+        let path = format!("/policies/{}", made["id"].as_str().expect("an id"));
+        let next = json!({"document": {"version": "1", "default": "allow"}});
+        admin.change(Method::PUT, &path, Some("*"), &next).await.must(200);
+        let path = format!("{path}/compare");
+        for body in [json!({"before": 1, "after": 2}), json!({"document": deny, "log": {"limit": 5}})] {
+            let compared = admin.post(&path, &body).await.must(200).json();
+            assert_eq!((&compared["total"], &compared["items"]), (&json!(0), &json!([])), "{compared:#}");
+        }
+        for (body, place) in [
+            (json!({}), "/after"),
+            (json!({"after": 1, "document": deny}), "/document"),
+            (json!({"document": {"version": "2", "default": "deny"}}), "/document/version"),
+        ] {
+            let (_, pointer) = admin.post(&path, &body).await.must(422).problem();
+            assert!(place.starts_with(&pointer) && !pointer.is_empty(), "{body}: {pointer}");
+        }
+        admin.post(&path, &json!({"after": 9})).await.must(404);
+    }
+
     async fn a_tag_that_is_sent_is_never_ignored(api: Api) {
         let admin = api.admin().await;
         let id = admin.connect("sandbox").await;

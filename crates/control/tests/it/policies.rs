@@ -5,6 +5,7 @@ use sluice_control::{
     Apply, CallsOf, ControlError, Effect, GrantForm, Page, PolicyForm, RestOf, TrialCall, TrialsOf,
 };
 use sluice_domain::{CallId, CallRecord, CallTiming, Code, Outcome};
+use sluice_policy::Tally;
 use sluice_store::calls;
 use sluice_testkit::on_both;
 
@@ -196,6 +197,21 @@ on_both! {
         let log = TrialsOf::Log { filter: Box::default(), limit: 100 };
         let trials = world.control.simulate(&admin, server, document, log).await.expect("tries");
         assert_eq!((trials.trials.len(), trials.changed, trials.cannot_tell), (2, 1, 1));
+        assert_eq!((trials.allowed, trials.refused, trials.parked), (0, 1, 0));
+        let named = |tallies: &[Tally]| tallies.iter().map(|one| (one.name.clone(), one.calls)).collect::<Vec<_>>();
+        assert_eq!(named(&trials.rules), [("(default deny)".to_owned(), 1)]);
+        assert_eq!(named(&trials.grants), [("g".to_owned(), 1)]);
+        let open = r#"{"version":"1","default":"allow"}"#;
+        let of = || CallsOf::default();
+        let compared = world.control.compare(&admin, server, (open, document), of(), 100).await.expect("compares");
+        assert_eq!((compared.total, compared.stricter, compared.looser, compared.cannot_tell), (2, 1, 0, 1));
+        assert_eq!((compared.before.allowed, compared.after.refused, compared.after.cannot_tell), (2, 1, 1));
+        assert_eq!(named(&compared.rules), [("(default deny)".to_owned(), 1)]);
+        assert_eq!((compared.changed[0].call, compared.changed[0].tool.as_str()), (records[1].id, "delete_file"));
+        let back = world.control.compare(&admin, server, (document, open), of(), 100).await.expect("compares");
+        assert_eq!((back.stricter, back.looser), (0, 1));
+        let none = world.control.compare(&admin, server, (document, "{"), of(), 100).await.expect_err("refused");
+        assert!(none.faults()[0].pointer.starts_with("/document"));
         let capped = r#"{"version":"1","default":"allow","tools":{"read_file":{"rate_limit":"0/minute"}}}"#;
         let log = TrialsOf::Log { filter: Box::default(), limit: 100 };
         let trials = world.control.simulate(&admin, server, capped, log).await.expect("tries");

@@ -1,6 +1,7 @@
 //! One policy: its rules as sentences, each with its line and the calls it decided; the grants that
 //! follow it.
 
+pub(super) mod compared;
 pub(super) mod parts;
 pub(super) mod places;
 pub(super) mod trials;

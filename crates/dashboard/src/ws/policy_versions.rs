@@ -6,10 +6,13 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{ControlError, MemberView, Page, PolicyManager, VersionView, Viewer};
+use sluice_control::{
+    CallsOf, ControlError, MemberView, Page, PolicyManager, PolicyView, VersionView, Viewer,
+};
 use sluice_domain::{PolicyId, UserId};
 use sluice_web::FormFields;
 
+use super::policy::compared::OutcomesChanged;
 use super::policy::parts::{Numbered, Rules, SaidChange};
 use super::policy::{self, PolicyHead};
 use crate::desk::{Answer, Desk, WsFrame, absent, refuse};
@@ -70,6 +73,8 @@ struct VersionPage {
     current: Option<i64>,
     rules: Rules,
     change: Option<(SaidChange, Diff)>,
+    /// What it does to recent calls that the version before did not, if that is asked for.
+    outcomes: Option<OutcomesChanged>,
     document: Numbered,
 }
 
@@ -147,8 +152,34 @@ pub(crate) async fn list(
     Ok(page::private(StatusCode::OK, &page))
 }
 
+/// On how many calls of the log versions are compared.
+const COMPARED: u32 = 500;
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Asked {
+    /// `outcomes`: compare what the two versions do to recent calls.
+    #[serde(default)]
+    compare: String,
+}
+
+async fn outcomes(
+    desk: &Desk<Viewer>,
+    policy: &PolicyView,
+    before: &VersionView,
+    shown: &VersionView,
+) -> Result<OutcomesChanged, Response> {
+    let sides = (before.document.as_str(), shown.document.as_str());
+    let (server, of) = (policy.server_id, CallsOf::default());
+    let compared = desk.control.compare(desk.viewer(), server, sides, of, COMPARED).await;
+    Ok(OutcomesChanged::new(compared.map_err(refuse)?, &desk.path("/logs")))
+}
+
 /// One version, also of a deleted policy: the log leads here.
-pub(crate) async fn show(desk: Desk<Viewer>, Path(path): Path<VersionPath>) -> Answer {
+pub(crate) async fn show(
+    desk: Desk<Viewer>,
+    Path(path): Path<VersionPath>,
+    Query(asked): Query<Asked>,
+) -> Answer {
     let (id, number) = path.read().ok_or_else(|| absent("version"))?;
     let shown = desk.control.policy_version(desk.viewer(), id, number).await.map_err(refuse)?;
     let policy = match desk.control.policy(desk.viewer(), id).await {
@@ -157,6 +188,12 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path(path): Path<VersionPath>) -> A
         Err(other) => return Err(refuse(other)),
     };
     let before = if number > 1 { version(&desk, id, number - 1).await? } else { None };
+    let outcomes = match (&policy, &before) {
+        (Some(policy), Some(before)) if asked.compare == "outcomes" => {
+            Some(outcomes(&desk, policy, before, &shown).await?)
+        }
+        _ => None,
+    };
     let change = before.map(|before| {
         let label = format!("Change from version {}", before.version);
         let said = SaidChange::new(&before.document, &shown.document, usize::MAX);
@@ -173,6 +210,7 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path(path): Path<VersionPath>) -> A
         author: author(&members(&desk).await?, shown.author),
         rules: Rules::new(&shown.document, Some(&logs)),
         change,
+        outcomes,
         document: Numbered::new("The document, as saved", &shown.document, &[]),
         version: shown,
     };

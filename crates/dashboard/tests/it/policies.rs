@@ -201,7 +201,12 @@ async fn versions_tell_who_changed_what_and_can_be_restored() {
         .get(&format!("{path}/versions/2"))
         .await
         .says("Change from version 1")
-        .says("needs more");
+        .says("needs more")
+        .says("Compare outcomes");
+    browser
+        .get(&format!("{path}/versions/2?compare=outcomes"))
+        .await
+        .says("There are no calls to compare on yet.");
     let first = format!("{path}/versions/1");
     let restore = format!("{first}/restore");
     assert!(

@@ -152,24 +152,27 @@ fn summary(calls: &[RecordedCall], results: Vec<SimulatedCall>) -> Simulation {
         refused: count(SimulatedOutcome::Deny),
         parked: count(SimulatedOutcome::Approve),
         cannot_tell: count(SimulatedOutcome::CannotTell),
-        rules: tally(stopped().map(|call| call.rule.as_str())),
-        grants: tally(
+        rules: Tally::of(stopped().map(|call| call.rule.as_str())),
+        grants: Tally::of(
             stopped().filter_map(|call| Some(calls.get(call.index)?.grant_label.as_str())),
         ),
-        tools: tally(stopped().filter_map(|call| Some(calls.get(call.index)?.tool.as_str()))),
+        tools: Tally::of(stopped().filter_map(|call| Some(calls.get(call.index)?.tool.as_str()))),
         calls: results,
     }
 }
 
-fn tally<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Tally> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for name in names {
-        *counts.entry(name).or_default() += 1;
+impl Tally {
+    /// How often each name occurs, the most frequent first.
+    pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Self> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in names {
+            *counts.entry(name).or_default() += 1;
+        }
+        let tally = |(name, calls): (&str, usize)| Self { name: name.to_owned(), calls };
+        let mut out: Vec<Self> = counts.into_iter().map(tally).collect();
+        out.sort_by_key(|tally| std::cmp::Reverse(tally.calls));
+        out
     }
-    let mut out: Vec<Tally> =
-        counts.into_iter().map(|(name, calls)| Tally { name: name.to_owned(), calls }).collect();
-    out.sort_by_key(|tally| std::cmp::Reverse(tally.calls));
-    out
 }
 
 /// A call that two versions treat differently.

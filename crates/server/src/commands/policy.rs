@@ -1,5 +1,7 @@
 //! `sluice policy …`: the policy language without any server or network.
 
+mod compare;
+
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -51,6 +53,20 @@ enum PolicyTask {
         #[arg(long)]
         json: bool,
     },
+    /// Says what one document would do otherwise than another to calls of a log: who would be refused,
+    /// by which rules, and what cannot be told because the log does not keep it.
+    Compare {
+        /// The document as it is; `-` for standard input.
+        before: PathBuf,
+        /// The document as it would be.
+        after: PathBuf,
+        /// Calls as the log exports them (`calls.ndjson`), one JSON object a line.
+        #[arg(long, value_name = "CALLS.ndjson")]
+        calls: PathBuf,
+        /// One JSON object instead of lines.
+        #[arg(long)]
+        json: bool,
+    },
     /// Runs files of policy tests: {"policy": document or path, "cases": […]}.
     Test {
         /// Files of tests; `-` for standard input.
@@ -68,6 +84,9 @@ pub(crate) fn run(command: PolicyCommand) -> u8 {
         PolicyTask::Schema => Ok(Answer { text: pretty(&json_schema()), code: FINE }),
         PolicyTask::Check { file, json } => check(&file, json),
         PolicyTask::Eval { file, call, json } => eval(&file, &call, json),
+        PolicyTask::Compare { before, after, calls, json } => {
+            compare::compare(&before, &after, &calls, json)
+        }
         PolicyTask::Test { files, json } => test(&files, json),
     };
     match answer {

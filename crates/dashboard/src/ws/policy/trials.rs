@@ -5,7 +5,7 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use sluice_control::{Trial, Trials};
 use sluice_domain::{Code, Outcome};
-use sluice_policy::Verdict;
+use sluice_policy::{Tally, Verdict};
 
 use crate::filters;
 use crate::ui::text::{count, number};
@@ -39,11 +39,36 @@ struct Changed {
 pub(crate) struct OnLog {
     headline: String,
     notes: Vec<String>,
+    stopped: Stopped,
     rows: Vec<Changed>,
     more: usize,
 }
 
 impl askama::filters::HtmlSafe for OnLog {}
+
+/// Which rules stop calls, and whose: the most frequent of each.
+#[derive(Debug, Template)]
+#[template(path = "ws/policy_stopped.html")]
+pub(crate) struct Stopped {
+    rules: Vec<Tally>,
+    grants: Vec<Tally>,
+}
+
+impl askama::filters::HtmlSafe for Stopped {}
+
+impl Stopped {
+    pub(crate) fn new(rules: &[Tally], grants: &[Tally]) -> Self {
+        let most = |of: &[Tally]| of.iter().take(TALLIED).cloned().collect();
+        Self { rules: most(rules), grants: most(grants) }
+    }
+
+    fn said(tally: &Tally) -> String {
+        count(tally.calls, "call", None)
+    }
+}
+
+/// Rules and grants that are listed.
+const TALLIED: usize = 5;
 
 /// Changed calls that are listed.
 const LISTED: usize = 50;
@@ -59,7 +84,8 @@ impl OnLog {
             .collect();
         let more = rows.len().saturating_sub(LISTED);
         rows.truncate(LISTED);
-        Self { headline: headline(trials), notes: notes(trials), rows, more }
+        let stopped = Stopped::new(&trials.rules, &trials.grants);
+        Self { headline: headline(trials), notes: notes(trials), stopped, rows, more }
     }
 }
 
@@ -76,25 +102,12 @@ fn changed(trial: &Trial, logs: &str) -> Option<Changed> {
     })
 }
 
-/// What the document itself says of the call, also where it only observes.
-fn meant(trial: &Trial) -> Verdict {
-    trial.decision.would_be.unwrap_or(trial.decision.verdict)
-}
-
 /// What cannot be told is counted as nothing else.
 fn headline(trials: &Trials) -> String {
     let all = trials.trials.len();
     if all == 0 {
         return "There are no calls to try it on yet.".to_owned();
     }
-    let of = |wanted: &[Verdict]| {
-        trials
-            .trials
-            .iter()
-            .filter(|trial| !trial.decision.cannot_tell && wanted.contains(&meant(trial)))
-            .count()
-    };
-    let refused = of(&[Verdict::Deny, Verdict::Hide]);
     let of_all = if all == 1 {
         "the last call".to_owned()
     } else {
@@ -103,9 +116,9 @@ fn headline(trials: &Trials) -> String {
     let number = |value: usize| number(i64::try_from(value).unwrap_or(i64::MAX));
     format!(
         "Of {of_all} it would refuse {}, park {} for a person, and let {} through.",
-        number(refused),
-        number(of(&[Verdict::Approve])),
-        number(of(&[Verdict::Forward])),
+        number(trials.refused),
+        number(trials.parked),
+        number(trials.allowed),
     )
 }
 
@@ -147,14 +160,18 @@ mod tests {
         let mut decision = policy.decide(&CallInput::new("<run>", Arguments::EMPTY, now));
         decision.cannot_tell = cannot_tell;
         let logged = Some((CallId::new(), Outcome::Allowed, Code::Allowed));
-        Trial { tool: "<run>".to_owned(), at: now, decision, logged, changed }
+        let (tool, grant) = ("<run>".to_owned(), "<b>".to_owned());
+        Trial { tool, grant, at: now, decision, logged, changed }
     }
 
     fn sum(trials: Vec<Trial>) -> Trials {
+        let meant = |wanted| trials.iter().filter(|trial| trial.meant() == Some(wanted)).count();
         Trials {
-            allowed: 0,
-            refused: 0,
-            parked: 0,
+            allowed: meant(Verdict::Forward),
+            refused: meant(Verdict::Deny),
+            parked: meant(Verdict::Approve),
+            rules: Tally::of(["(default deny)"].into_iter()),
+            grants: Tally::of(["<b>"].into_iter()),
             changed: trials.iter().filter(|trial| trial.changed).count(),
             cannot_tell: trials.iter().filter(|trial| trial.decision.cannot_tell).count(),
             trials,
@@ -181,7 +198,11 @@ mod tests {
         assert!(html.contains("Of 1 call it cannot be told"), "{html}");
         assert!(html.contains("1 call would go otherwise"), "{html}");
         assert!(html.contains("href=\"/w/a/logs/") && html.contains("(default deny)"), "{html}");
-        assert!(!html.contains("<run>"), "{html}");
+        assert!(html.contains("(default deny)</code> 1 call"), "{html}");
+        assert!(
+            !html.contains("<run>") && !html.contains("<b>1") && html.contains("&#60;b&#62;"),
+            "{html}"
+        );
     }
 
     #[test]
