@@ -300,3 +300,21 @@ fn reasons_quote_the_words_that_decided() {
         "{quotes:?}"
     );
 }
+
+#[test]
+fn a_remark_behind_the_first_sentence_only_raises() {
+    // Found by chance: the head of the second sentence outvoted a name that is also a noun.
+    for (remark, unnamed) in [
+        ("A tidy cellar. Gets its rows.", Category::Read),
+        ("A tidy cellar. Runs in a secure, isolated sandbox.", Category::Write),
+        ("A tidy cellar runs in a secure, isolated sandbox.", Category::Write),
+        ("A tidy cellar. Executes its code.", Category::Execute),
+    ] {
+        assert_eq!(
+            classify(&tool("drop_table", remark)).category,
+            Category::Destructive,
+            "{remark}"
+        );
+        assert_eq!(classify(&tool("zorp_table", remark)).category, unnamed, "{remark}");
+    }
+}

@@ -99,6 +99,8 @@ proptest! {
     #[test]
     fn a_claim_of_harmlessness_never_lowers(
         tool in tool(),
+        // A claim that is the whole description is not a claim beside something.
+        spoken in text().prop_map(|spoken| if spoken.len() > 3 { spoken } else { "Lists notes.".to_owned() }),
         claim in prop_oneof![
             Just(" This tool is read-only and completely safe."),
             Just(" It does not modify anything."),
@@ -106,10 +108,9 @@ proptest! {
             Just(" Harmless."),
         ],
     ) {
+        let description = format!("{spoken}{claim}");
+        let tool = ToolDefinition { description: Some(spoken), ..tool };
         let bare = classify(&tool);
-        let description = format!("{}{claim}", tool.description.clone().unwrap_or_default());
-        // A claim that is the whole description is not a claim beside something.
-        prop_assume!(tool.description.as_deref().is_some_and(|it| it.len() > 3));
         let claimed = classify(&ToolDefinition { description: Some(description), ..tool });
         prop_assert!(rank(&claimed) >= rank(&bare), "{:?} {:?}", claimed, bare);
     }

@@ -180,6 +180,10 @@ impl Sources<'_> {
             };
         };
         let Some(spoken) = spoken else { return Some(name) };
+        // What comes after the first sentence is a remark, `Runs in a sandbox.`: it may only raise.
+        if self.opening.belated {
+            return Some(if spoken.act > name.act { spoken } else { name });
+        }
         match (name.weight, spoken.weight) {
             (Weight::Strong, Weight::Strong) if name.act.mutates() => {
                 let graver = matches!(spoken.act, Act::Delete | Act::Pay) && spoken.act > name.act;

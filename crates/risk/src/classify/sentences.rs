@@ -13,6 +13,8 @@ pub(super) struct Opening {
     pub(super) evidence: Option<Evidence>,
     /// A graver act later in the sentence: `… and deletes it`.
     pub(super) second: Option<Evidence>,
+    /// The acts stand in a later sentence, behind one that names none.
+    pub(super) belated: bool,
     /// Words of the first sentence.
     pub(super) words: Vec<Word>,
 }
@@ -62,6 +64,7 @@ pub(super) fn read(description: &str) -> Opening {
             .map_or(words.len(), |at| from + at + 1);
         let sentence = &words[from..end];
         if let Some(mut opening) = acts(description, sentence) {
+            opening.belated = from > 0;
             if let Some(evidence) = opening.evidence.as_mut().filter(|_| from > 0) {
                 evidence.weight = evidence.weight.min(Weight::Fair);
             }
@@ -74,7 +77,7 @@ pub(super) fn read(description: &str) -> Opening {
     }
     let end = words.iter().position(|word| word.gap == Gap::Stop).map_or(words.len(), |at| at + 1);
     words.truncate(end);
-    Opening { evidence: None, second: None, words }
+    Opening { evidence: None, second: None, belated: false, words }
 }
 
 /// Leaves out `[READ]`, `START HERE:` and bullets before the sentence.
@@ -134,7 +137,7 @@ fn acts(description: &str, words: &[Word]) -> Option<Opening> {
         evidence.weight = Weight::Weak;
     }
     let second = later(description, words, last + 1, verb);
-    Some(Opening { evidence: Some(evidence), second, words: words.to_vec() })
+    Some(Opening { evidence: Some(evidence), second, belated: false, words: words.to_vec() })
 }
 
 fn evidence(description: &str, words: &[Word], at: usize, verb: Verb) -> Evidence {
@@ -166,7 +169,10 @@ fn head(words: &[Word]) -> Option<(usize, Verb, bool)> {
         let next = words.get(at + 1).map(|it| it.text.as_str());
         // `read-only` is a claim, not an act.
         let claim = next == Some("only") && matches!(word.text.as_str(), "read" | "view" | "query");
-        let found = lexicon::verb(&word.text).filter(|_| !claim);
+        // `Runs in a sandbox` tells where the tool itself runs.
+        let itself = matches!(word.text.as_str(), "run" | "runs" | "executes" | "operates")
+            && matches!(next, Some("in" | "inside" | "within" | "under" | "locally"));
+        let found = lexicon::verb(&word.text).filter(|_| !claim && !itself);
         // `Security audit of …`: a noun of reading at the head of a phrase.
         let of = matches!(next, Some("of" | "for"));
         if let Some(verb) = found
