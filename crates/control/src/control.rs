@@ -10,6 +10,7 @@ use sluice_vault::{Passwords, Vault};
 use tokio::sync::{Notify, Semaphore, broadcast};
 use url::Url;
 
+use crate::catalogue::InUse;
 use crate::throttle::Throttle;
 use crate::{ApprovalNews, ControlError};
 
@@ -112,6 +113,8 @@ pub(crate) struct Inner {
     /// Password hashes cost memory and time: a few at once, the rest waits.
     pub(crate) hashing: Semaphore,
     pub(crate) throttle: Throttle,
+    /// The catalogue in memory.
+    pub(crate) shelf: InUse,
 }
 
 impl std::fmt::Debug for Control {
@@ -146,6 +149,7 @@ impl Control {
             clock,
             passwords: Passwords::new(),
             hashing: Semaphore::new(HASHES_AT_ONCE),
+            shelf: InUse::new(),
         };
         Self { inner: Arc::new(inner) }
     }

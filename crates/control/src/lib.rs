@@ -8,6 +8,7 @@ mod apply;
 mod approvals;
 mod audit;
 mod calls;
+pub mod catalogue;
 pub mod configuration;
 mod control;
 mod error;

@@ -8,6 +8,7 @@ pub mod catalogue;
 mod classify;
 mod entry;
 mod findings;
+pub mod grade;
 mod guides;
 mod lexicon;
 mod options;

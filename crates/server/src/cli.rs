@@ -6,6 +6,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::admin::AdminCommand;
 use crate::commands::audit::AuditCommand;
+use crate::commands::catalogue::CatalogueCommand;
 use crate::commands::configuration::{ApplyArgs, ExportArgs, ImportArgs};
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::healthcheck::HealthcheckArgs;
@@ -13,6 +14,7 @@ use crate::commands::migrate::MigrateArgs;
 use crate::commands::policy::PolicyCommand;
 use crate::commands::risk::RiskCommand;
 use crate::commands::rotate_keys::RotateKeysArgs;
+use crate::commands::scan::ScanArgs;
 use crate::settings::ServeArgs;
 
 /// A gateway between AI agents and MCP servers: rules, limits and approvals for every tool call.
@@ -41,6 +43,9 @@ pub(crate) enum Command {
     Policy(PolicyCommand),
     /// Rates tools without any server or network.
     Risk(RiskCommand),
+    Scan(ScanArgs),
+    /// The public catalogue: fills it from registries and files, and shows records of it.
+    Catalogue(CatalogueCommand),
     /// Wraps everything sealed with the current master key.
     RotateKeys(RotateKeysArgs),
     /// Checks the admin audit log, or writes it out.

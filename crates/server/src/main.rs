@@ -62,6 +62,8 @@ fn run(command: Command) -> Outcome<ExitCode> {
             // `policy check` and `policy test` say by their code whether the document is good.
             Command::Policy(command) => return Ok(commands::policy::run(command).into()),
             Command::Risk(command) => commands::risk::run(command),
+            Command::Scan(args) => commands::scan::run(args).await,
+            Command::Catalogue(command) => commands::catalogue::run(command).await,
             Command::RotateKeys(args) => commands::rotate_keys::run(args).await,
             Command::Audit(args) => commands::audit::run(args).await,
             Command::Export(args) => commands::configuration::export(*args).await,

@@ -13,6 +13,7 @@ pub mod admin_events;
 pub mod api_tokens;
 pub mod approvals;
 pub mod calls;
+pub mod catalogue;
 pub mod changes;
 pub mod configuration;
 pub mod endpoints;

@@ -4,6 +4,7 @@
 mod addresses;
 mod check;
 mod connect;
+mod get;
 mod hash;
 mod idle;
 mod mail;
@@ -14,6 +15,7 @@ mod send;
 mod target;
 
 pub use check::UrlProblem;
+pub use get::{Get, GetError, Got};
 pub use hash::definition_hash;
 pub use idle::{IdleBody, IdleError};
 pub use mail::{Mail, MailError, MailSettingError, Mailer, MailerOptions};

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod approvals;
+mod catalogue;
 mod common;
 mod configuration;
 mod endpoints;

@@ -27,6 +27,8 @@ const ORDER: &[&str] = &[
     "approvals",
     "logs",
     "catalogue",
+    "grades",
+    "scan",
     "roles",
     "api",
     "protocol",

@@ -17,23 +17,34 @@ pub struct Texts<'a> {
     pub description: &'a str,
 }
 
-const NAME: u32 = 12;
-const WHOLE_NAME: u32 = 20;
-const ALSO: u32 = 6;
-const DESCRIPTION: u32 = 1;
+/// What a word weighs by the text it stands in; a posting holds the place in this list.
+const WEIGHTS: [u32; 4] = [1, 6, 12, 20];
+const DESCRIPTION: u32 = 0;
+const ALSO: u32 = 1;
+const NAME: u32 = 2;
+const WHOLE_NAME: u32 = 3;
+/// Bits of a posting that hold the weight.
+const WEIGHT_BITS: u32 = 2;
 
 const MOST_QUERY_WORDS: usize = 8;
 const MOST_QUERY_BYTES: usize = 200;
 const MOST_WORDS_LIKE_IT: usize = 200;
+/// Words of a description that are looked up by.
+const MOST_DESCRIPTION_WORDS: usize = 24;
+/// Postings that one word of a query looks at: a letter that half a million documents share must not
+/// take longer than a word.
+const MOST_POSTINGS: usize = 1_500_000;
+/// One more word that matches outweighs any single match.
+const MATCHED: u32 = 1 << 22;
 
 /// One result: the document's number in build order, and its score.
 pub type Scored = (u32, u32);
 
 #[derive(Debug, Default)]
 struct Term {
-    word: String,
-    /// Documents in rising order, with the weight of the best text it stands in.
-    documents: Vec<(u32, u32)>,
+    word: Box<str>,
+    /// Document and weight, in rising order of documents.
+    postings: Box<[u32]>,
 }
 
 /// The index.
@@ -43,26 +54,38 @@ pub struct WordIndex {
     terms: Vec<Term>,
     triples: HashMap<[char; 3], Vec<u32>>,
     /// Length of each document's name: of two equal hits the shorter name is nearer.
-    lengths: Vec<u32>,
+    lengths: Vec<u16>,
 }
 
-impl WordIndex {
-    /// Indexes the documents in their order.
-    pub fn build<'a>(documents: impl IntoIterator<Item = Texts<'a>>) -> Self {
-        let mut words: HashMap<String, Vec<(u32, u32)>> = HashMap::new();
-        let mut lengths = Vec::new();
-        for (number, texts) in (0_u32..).zip(documents) {
-            lengths.push(u32::try_from(texts.name.len()).unwrap_or(u32::MAX));
-            for (word, weight) in weighted(&texts) {
-                let found = words.entry(word).or_default();
-                match found.last_mut().filter(|(last, _)| *last == number) {
-                    Some((_, best)) => *best = (*best).max(weight),
-                    None => found.push((number, weight)),
-                }
+/// Takes documents one by one, so that not all their texts need be in memory.
+#[derive(Debug, Default)]
+pub struct IndexBuilder {
+    words: HashMap<String, Vec<u32>>,
+    lengths: Vec<u16>,
+}
+
+impl IndexBuilder {
+    /// Adds a document; gives its number.
+    pub fn add(&mut self, texts: &Texts<'_>) -> u32 {
+        let number = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX >> WEIGHT_BITS);
+        self.lengths.push(u16::try_from(texts.name.len()).unwrap_or(u16::MAX));
+        for (word, weight) in weighted(texts) {
+            let found = self.words.entry(word).or_default();
+            match found.last_mut().filter(|last| **last >> WEIGHT_BITS == number) {
+                Some(last) => *last = (*last).max(number << WEIGHT_BITS | weight),
+                None => found.push(number << WEIGHT_BITS | weight),
             }
         }
-        let mut terms: Vec<Term> =
-            words.into_iter().map(|(word, documents)| Term { word, documents }).collect();
+        number
+    }
+
+    /// The index of all that was added.
+    pub fn finish(self) -> WordIndex {
+        let term = |(word, postings): (String, Vec<u32>)| Term {
+            word: word.into_boxed_str(),
+            postings: postings.into_boxed_slice(),
+        };
+        let mut terms: Vec<Term> = self.words.into_iter().map(term).collect();
         terms.sort_unstable_by(|a, b| a.word.cmp(&b.word));
         let mut triples: HashMap<[char; 3], Vec<u32>> = HashMap::new();
         for (number, term) in (0_u32..).zip(&terms) {
@@ -70,7 +93,59 @@ impl WordIndex {
                 triples.entry(triple).or_default().push(number);
             }
         }
-        Self { terms, triples, lengths }
+        WordIndex { terms, triples, lengths: self.lengths }
+    }
+}
+
+/// What a search adds up, one place a document: faster than any map once words are common.
+struct Tally {
+    scores: Vec<u32>,
+    /// Of the query's word that is being looked at.
+    best: Vec<u32>,
+    touched: Vec<u32>,
+    /// Documents with a score.
+    hits: Vec<u32>,
+}
+
+impl Tally {
+    fn new(documents: usize) -> Self {
+        Self {
+            scores: vec![0; documents],
+            best: vec![0; documents],
+            touched: Vec::new(),
+            hits: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, document: u32, score: u32) {
+        let Some(best) = self.best.get_mut(document as usize) else { return };
+        if *best == 0 {
+            self.touched.push(document);
+        }
+        *best = (*best).max(score);
+    }
+
+    /// Each document once, with the best of the word's likenesses.
+    fn close_word(&mut self) {
+        for document in self.touched.drain(..) {
+            let at = document as usize;
+            if self.scores[at] == 0 {
+                self.hits.push(document);
+            }
+            let score = std::mem::take(&mut self.best[at]);
+            self.scores[at] = self.scores[at].saturating_add(MATCHED + score.min(MATCHED / 16));
+        }
+    }
+}
+
+impl WordIndex {
+    /// Indexes the documents in their order.
+    pub fn build<'a>(documents: impl IntoIterator<Item = Texts<'a>>) -> Self {
+        let mut builder = IndexBuilder::default();
+        for texts in documents {
+            builder.add(&texts);
+        }
+        builder.finish()
     }
 
     /// The best `limit` documents, best first; an empty query finds nothing.
@@ -78,50 +153,48 @@ impl WordIndex {
         let query = cut(query, MOST_QUERY_BYTES);
         let mut words: Vec<String> = name_words(query).into_iter().map(|word| word.text).collect();
         words.truncate(MOST_QUERY_WORDS);
-        let mut scores: HashMap<u32, (u32, u32)> = HashMap::new();
         let mut groups: Vec<Vec<(usize, u32)>> = words.iter().map(|word| self.like(word)).collect();
         if words.len() > 1 {
             // `execute python` also means `executepython`.
             groups.push(self.like(&words.concat()));
         }
+        let mut tally = Tally::new(self.lengths.len());
         for group in groups {
-            for (document, score) in self.of_group(&group) {
-                let entry = scores.entry(document).or_default();
-                entry.0 += 1;
-                entry.1 += score;
-            }
+            self.count(&group, &mut tally);
         }
-        let mut found: Vec<Scored> = scores
-            .into_iter()
-            // Matching one more word outweighs any single match.
-            .map(|(document, (matched, score))| (document, matched * 100_000 + score.min(99_999)))
-            .collect();
-        found.sort_unstable_by_key(|(document, score)| {
-            let length = self.lengths.get(*document as usize).copied().unwrap_or(u32::MAX);
+        let Tally { scores, hits, .. } = tally;
+        let mut found: Vec<Scored> =
+            hits.into_iter().map(|document| (document, scores[document as usize])).collect();
+        let order = |(document, score): &Scored| {
+            let length = self.lengths.get(*document as usize).copied().unwrap_or(u16::MAX);
             (std::cmp::Reverse(*score), length, *document)
-        });
-        found.truncate(limit);
+        };
+        if found.len() > limit {
+            found.select_nth_unstable_by_key(limit, order);
+            found.truncate(limit);
+        }
+        found.sort_unstable_by_key(order);
         found
     }
 
-    /// Each document once, with the best of the group's words.
-    fn of_group(&self, group: &[(usize, u32)]) -> HashMap<u32, u32> {
-        let mut best: HashMap<u32, u32> = HashMap::new();
+    fn count(&self, group: &[(usize, u32)], tally: &mut Tally) {
+        let mut left = MOST_POSTINGS;
         for (term, quality) in group {
-            let documents = &self.terms[*term].documents;
-            let rarity = rarity(documents.len(), self.lengths.len());
-            for (document, weight) in documents {
-                let score = weight * quality * rarity;
-                let entry = best.entry(*document).or_default();
-                *entry = (*entry).max(score);
+            let postings = &self.terms[*term].postings;
+            let rarity = rarity(postings.len(), self.lengths.len());
+            let points = WEIGHTS.map(|weight| weight * quality * rarity);
+            for posting in postings.iter().take(left) {
+                let weight = posting & ((1 << WEIGHT_BITS) - 1);
+                tally.note(posting >> WEIGHT_BITS, points[weight as usize]);
             }
+            left = left.saturating_sub(postings.len());
         }
-        best
+        tally.close_word();
     }
 
     /// Words like this one, with the quality of the likeness.
     fn like(&self, word: &str) -> Vec<(usize, u32)> {
-        let from = self.terms.partition_point(|term| term.word.as_str() < word);
+        let from = self.terms.partition_point(|term| &*term.word < word);
         let mut found: Vec<(usize, u32)> = self.terms[from..]
             .iter()
             .enumerate()
@@ -145,17 +218,27 @@ impl WordIndex {
             4..=7 => 1,
             _ => 2,
         };
-        let mut shared: HashMap<u32, usize> = HashMap::new();
-        for triple in triples_of(word) {
-            for term in self.triples.get(&triple).into_iter().flatten() {
-                *shared.entry(*term).or_default() += 1;
+        let triples: Vec<[char; 3]> = triples_of(word).collect();
+        let mut shared: Vec<u8> = vec![0; self.terms.len()];
+        let mut near: Vec<u32> = Vec::new();
+        for term in triples.iter().filter_map(|triple| self.triples.get(triple)).flatten() {
+            let count = &mut shared[*term as usize];
+            if *count == 0 {
+                near.push(*term);
             }
+            *count = count.saturating_add(1);
         }
-        let mut near: Vec<(u32, usize)> = shared.into_iter().collect();
-        near.sort_unstable_by_key(|(term, count)| (std::cmp::Reverse(*count), *term));
+        // A slip breaks four triples at most; the end of a word that is still being typed is one more.
+        let least = triples.len().saturating_sub(4 * most + 1).max(1);
+        near.retain(|term| usize::from(shared[*term as usize]) >= least);
+        let order = |term: &u32| (std::cmp::Reverse(shared[*term as usize]), *term);
+        if near.len() > MOST_WORDS_LIKE_IT * 5 {
+            near.select_nth_unstable_by_key(MOST_WORDS_LIKE_IT * 5, order);
+            near.truncate(MOST_WORDS_LIKE_IT * 5);
+        }
+        near.sort_unstable_by_key(order);
         near.into_iter()
-            .take(MOST_WORDS_LIKE_IT * 5)
-            .filter_map(|(term, _)| {
+            .filter_map(|term| {
                 let term = term as usize;
                 let slips = distance(&letters, &self.terms[term].word, most)?;
                 Some((term, if slips == 1 { 40 } else { 25 }))
@@ -180,7 +263,7 @@ fn weighted(texts: &Texts<'_>) -> Vec<(String, u32)> {
         words.extend(parts.into_iter().map(|word| (word, WHOLE_NAME)));
     }
     words.extend(name_words(texts.also).into_iter().map(|word| (word.text, ALSO)));
-    let described = sentence_words(cut(texts.description, 400), 40);
+    let described = sentence_words(cut(texts.description, 400), MOST_DESCRIPTION_WORDS);
     words.extend(described.into_iter().map(|word| (word.text, DESCRIPTION)));
     words
 }
@@ -269,6 +352,23 @@ mod tests {
             assert_eq!(first(NAMES, query), None, "{query:?}");
         }
         assert!(index(NAMES).search(&"file ".repeat(10_000), 3).len() <= 3);
+    }
+
+    #[test]
+    fn common_words_and_single_letters_are_bounded_and_ranked() {
+        let names: Vec<String> = (0..5_000).map(|n| format!("get_thing_{n}")).collect();
+        let documents = names.iter().map(|name| Texts {
+            name,
+            description: "Gets a thing of all.",
+            ..Texts::default()
+        });
+        let index = WordIndex::build(documents);
+        assert_eq!(index.search("thing", 10).len(), 10);
+        assert_eq!(index.search("g", 10).len(), 10);
+        let found = index.search("get thing 4321", 3);
+        assert_eq!(found.first().map(|(document, _)| *document), Some(4_321));
+        let typo = index.search("thnig 17", 3);
+        assert_eq!(typo.first().map(|(document, _)| *document), Some(17));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod index;
+pub mod registry;
 mod search;
 
 use std::sync::LazyLock;
@@ -12,7 +13,7 @@ use sluice_domain::ToolDefinition;
 use crate::words::words;
 
 pub use bridge::{BridgeCommand, bridge_command};
-pub use index::{Scored, Texts, WordIndex};
+pub use index::{IndexBuilder, Scored, Texts, WordIndex};
 pub use search::{Hit, Index, search};
 
 words!(
@@ -32,7 +33,14 @@ words!(
         Token = "token",
         /// An OAuth sign-in; some of these also take a token in a header.
         OAuth = "oauth",
+        /// A record that does not say.
+        Unknown = "not known",
     }
+);
+
+words!(
+    /// What a registry says of a record's life.
+    Lifecycle { Active = "active", Deprecated = "deprecated", Deleted = "deleted" }
 );
 
 words!(
@@ -80,6 +88,15 @@ pub struct ServerEntry {
     /// Which public page or record the entry was written from, and when it was read.
     pub source: String,
     pub as_of: String,
+    /// The version that the record describes, where it comes from a registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// `None`: it comes from no registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<Lifecycle>,
+    /// What its publisher says of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle_note: Option<String>,
     /// Shown among the first choices when a server is connected.
     #[serde(default)]
     pub popular: bool,

@@ -166,6 +166,7 @@ impl Ground {
         self.tasks.spawn(jobs::often(control.clone(), proxy.clone(), stop.clone()));
         if self.args.network.role.serves_control() {
             self.tasks.spawn(jobs::notices(control.clone(), stop.clone()));
+            self.tasks.spawn(jobs::catalogue(control.clone(), stop.clone()));
             let (pages, stopping) = (control.clone(), self.stages.stopping.clone());
             self.tasks.spawn(async move {
                 stopping.cancelled().await;

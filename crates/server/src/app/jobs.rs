@@ -35,6 +35,19 @@ pub(super) async fn often(control: Control, proxy: ProxyState, stop: Cancellatio
     }
 }
 
+/// Keeps the index of the public catalogue up to date until `stop`: commands beside this process fill it.
+pub(super) async fn catalogue(control: Control, stop: CancellationToken) {
+    loop {
+        match control.refresh_shelf().await {
+            Ok(_) | Err(ControlError::Unavailable(_)) => {}
+            Err(error) => error!(error = ?error, "The catalogue could not be read"),
+        }
+        if !wait(OFTEN, &stop).await {
+            return;
+        }
+    }
+}
+
 /// Tells people of parked calls, and sends what is to be sent, until `stop`.
 pub(super) async fn notices(control: Control, stop: CancellationToken) {
     while !stop.is_cancelled() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod audit;
+pub(crate) mod catalogue;
 pub(crate) mod configuration;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -10,4 +11,5 @@ pub(crate) mod migrate;
 pub(crate) mod policy;
 pub(crate) mod risk;
 pub(crate) mod rotate_keys;
+pub(crate) mod scan;
 pub(crate) mod serve;

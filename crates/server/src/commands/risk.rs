@@ -82,7 +82,7 @@ fn tools(text: &str) -> anyhow::Result<Vec<ToolDefinition>> {
 
 /// What can be read of one entry; a member of the wrong type counts as absent, so that one odd tool
 /// does not hide the ratings of the others.
-fn tool(index: usize, entry: &Value) -> anyhow::Result<ToolDefinition> {
+pub(super) fn tool(index: usize, entry: &Value) -> anyhow::Result<ToolDefinition> {
     let name = entry
         .get("name")
         .and_then(Value::as_str)

@@ -7,6 +7,7 @@ mod edges;
 mod example;
 mod outages;
 mod replicas;
+mod scan;
 mod script;
 mod spread;
 mod starts;

@@ -4,6 +4,7 @@ mod accounts;
 mod approvals;
 mod audit;
 mod calls;
+mod catalogue;
 mod configuration;
 mod feed;
 mod history;

@@ -1,0 +1,177 @@
+//! The public catalogue: what registries and files tell, kept beside the starter set of the binary, and an
+//! index of both in memory for search and lists. It belongs to no workspace and asks for no permission.
+
+mod keep;
+mod shelf;
+mod sync;
+
+pub use keep::Kept;
+pub(crate) use shelf::InUse;
+pub use shelf::{Shelf, ShelfHit, ShelfServer, ShelfTool};
+pub use sync::{Fetch, FetchError, SyncError, SyncReport, origin_of};
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sluice_domain::ToolDefinition;
+use sluice_limits::Clock;
+use sluice_risk::catalogue::registry::Record;
+use sluice_risk::catalogue::{self as starter, ServerEntry};
+use sluice_risk::grade::{Grade, Looked, STABILITY_DAYS, Watched, grade_of};
+use sluice_store::catalogue::{self, CatalogueServer};
+use sluice_store::{Conn, Db};
+
+use crate::{Control, ControlError};
+
+/// Changes that a page shows.
+const MOST_CHANGES: i64 = 50;
+
+/// A record with all that is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CatalogueRecord {
+    pub entry: ServerEntry,
+    /// `None`: the definitions were seen once only, or never.
+    pub watched: Option<Watched>,
+    /// Newest first.
+    pub changes: Vec<RecordChange>,
+}
+
+/// Something that changed in a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordChange {
+    pub at: DateTime<Utc>,
+    /// `added`, `changed`, `removed` for tools, `record` for the record itself.
+    pub kind: String,
+    pub what: String,
+}
+
+impl CatalogueRecord {
+    /// Computed from what is known now.
+    pub fn grade(&self) -> Grade {
+        let tools: Vec<Looked<'_>> = self.entry.tools.iter().map(Looked::at).collect();
+        grade_of(&self.entry, &tools, self.watched)
+    }
+}
+
+/// What fills the catalogue: the operator's commands. Works beside a running server.
+pub struct Keeper {
+    db: Db,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keeper")
+    }
+}
+
+impl Keeper {
+    /// On a database whose schema is current.
+    pub fn new(db: Db, clock: Clock) -> Self {
+        Self { db, clock }
+    }
+
+    /// Keeps records that came from `origin`; what is there already and newer stays.
+    pub async fn keep(&self, origin: &str, records: Vec<Record>) -> Result<Kept, ControlError> {
+        let now = (self.clock)();
+        let mut tx = self.db.begin().await?;
+        let kept = keep::keep(&mut tx.conn(), origin, records, now).await?;
+        tx.commit().await?;
+        Ok(kept)
+    }
+
+    /// A record by its name or its place in URLs.
+    pub async fn find(&self, name: &str) -> Result<Option<CatalogueRecord>, ControlError> {
+        let slug =
+            if name.contains('/') { starter::registry::slug(name) } else { name.to_lowercase() };
+        let by_name = |entry: &&ServerEntry| entry.owner_name.eq_ignore_ascii_case(name);
+        if let Some(entry) = starter::starter().iter().find(by_name) {
+            return Ok(Some(of_starter(entry)));
+        }
+        read(&self.db, &slug, (self.clock)()).await
+    }
+}
+
+impl Control {
+    /// A record by its place in URLs.
+    pub async fn catalogue_record(
+        &self,
+        slug: &str,
+    ) -> Result<Option<CatalogueRecord>, ControlError> {
+        read(&self.inner.db, slug, self.now()).await
+    }
+
+    /// The index as it is now.
+    pub fn shelf(&self) -> Arc<Shelf> {
+        self.inner.shelf.load()
+    }
+
+    /// Builds the index anew if the catalogue changed since; says whether it did.
+    pub async fn refresh_shelf(&self) -> Result<bool, ControlError> {
+        let held = self.shelf().revision();
+        let mut tx = self.read().await?;
+        let revision = catalogue::revision(&mut tx.conn()).await?;
+        tx.rollback().await?;
+        if held == Some(revision) {
+            return Ok(false);
+        }
+        let built = shelf::build(&self.inner.db, revision).await?;
+        self.inner.shelf.replace(built);
+        Ok(true)
+    }
+}
+
+fn of_starter(entry: &ServerEntry) -> CatalogueRecord {
+    CatalogueRecord { entry: entry.clone(), watched: None, changes: Vec::new() }
+}
+
+async fn read(
+    db: &Db,
+    slug: &str,
+    now: DateTime<Utc>,
+) -> Result<Option<CatalogueRecord>, ControlError> {
+    if let Some(entry) = starter::find(slug) {
+        return Ok(Some(of_starter(entry)));
+    }
+    let mut tx = db.read().await?;
+    let conn = &mut tx.conn();
+    let Some(server) = catalogue::find(conn, slug).await? else { return Ok(None) };
+    let record = whole(conn, &server, now).await?;
+    tx.rollback().await?;
+    Ok(Some(record))
+}
+
+async fn whole(
+    conn: &mut Conn<'_>,
+    server: &CatalogueServer,
+    now: DateTime<Utc>,
+) -> Result<CatalogueRecord, ControlError> {
+    let mut entry = entry(server)?;
+    let tools = catalogue::tools(conn, server.id).await?;
+    entry.tools_complete = server.tools_first_at.is_some();
+    entry.tools = tools
+        .iter()
+        .map(|tool| serde_json::from_str::<ToolDefinition>(&tool.definition))
+        .collect::<Result<_, _>>()
+        .map_err(ControlError::internal)?;
+    let since = now - TimeDelta::days(STABILITY_DAYS);
+    let watched = match (server.tools_first_at, server.tools_last_at) {
+        (Some(first), Some(last)) if last > first => {
+            let changes = catalogue::count_changed(conn, server.id, since).await?;
+            let changes = usize::try_from(changes).unwrap_or_default();
+            Some(Watched { days: (now - first).num_days(), changes })
+        }
+        _ => None,
+    };
+    let changes = catalogue::changes(conn, server.id, MOST_CHANGES).await?;
+    let changes = changes
+        .into_iter()
+        .map(|change| RecordChange { at: change.at, kind: change.kind, what: change.what })
+        .collect();
+    Ok(CatalogueRecord { entry, watched, changes })
+}
+
+/// The record without its tools.
+fn entry(server: &CatalogueServer) -> Result<ServerEntry, ControlError> {
+    serde_json::from_str(&server.entry).map_err(ControlError::internal)
+}
