@@ -136,6 +136,8 @@ pub(crate) fn streams(binary: &Path, wanted: u32) -> Result<ExitCode> {
         let before = settled_memory(&gateway).await?;
         let opened = sessions(&gateway, streams - FIRST).await?;
         let between = settled_memory(&gateway).await?;
+        let last = opened.last().context("no streams")?.0.clone();
+        let of_last = opened.iter().filter(|(client, _)| client.grant == last.grant).count();
         held.extend(hold(opened).await?);
         let after = settled_memory(&gateway).await?;
         ensure!(after.open >= f64::from(streams), "only {} are open", after.open);
@@ -149,6 +151,12 @@ pub(crate) fn streams(binary: &Path, wanted: u32) -> Result<ExitCode> {
         );
         let each = each(after, before);
         println!("10000 would take {:.0} MiB", (before.memory + each * 10_000.0) / 1024.0);
+        let (since, of_last) = (Instant::now(), f64::from(u32::try_from(of_last)?));
+        gateway.revoke(&last).await?;
+        while gateway.usage().await?.open > after.open - of_last {
+            ensure!(since.elapsed() < Duration::from_mins(1), "streams of a revoked grant go on");
+        }
+        println!("{of_last} streams of a revoked grant had ended {:.2?} after", since.elapsed());
         drop(held);
         Ok(ExitCode::SUCCESS)
     })

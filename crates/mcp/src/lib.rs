@@ -31,4 +31,4 @@ pub use methods::{MethodGroup, MethodKind, classify_method, folds_to_tools_call}
 pub use peek::{Message, MessageKind, Peek};
 pub use scan::MAX_DEPTH;
 pub use sse::{Event, EventStream, TooLarge, event_data, event_id, event_name, with_data};
-pub use text::{element_texts, member_text, string_value};
+pub use text::{batch_texts, element_texts, member_text, string_value};

@@ -20,6 +20,8 @@ pub enum MessageKind {
     Result,
     /// Has an error.
     Error,
+    /// A list, perhaps of messages: servers of 2025-03-26 may send them in one.
+    Batch,
     /// Something else.
     Other,
 }
@@ -64,6 +66,8 @@ pub struct Peek {
     depth: u32,
     in_string: bool,
     escaped: bool,
+    /// It begins as a list.
+    batch: bool,
     key: Vec<u8>,
     value: Vec<u8>,
     /// Total bytes fed.
@@ -90,9 +94,10 @@ impl Peek {
         self.len == 0
     }
 
-    /// Whether what was fed so far is part of a list of tools, see [`Message::lists_tools`].
+    /// Whether what was fed so far may be part of a list of tools, see [`Message::lists_tools`]. What is in a
+    /// batch is not looked at.
     pub const fn lists_tools(&self) -> bool {
-        self.tools && !self.content
+        self.batch || (self.tools && !self.content)
     }
 
     /// Takes the next piece of the message.
@@ -156,7 +161,10 @@ impl Peek {
                 self.depth = 1;
                 self.expect = Expect::Key;
             }
-            (Expect::Start | Expect::Done, _) => self.expect = Expect::Broken,
+            (Expect::Start | Expect::Done, _) => {
+                self.batch = self.expect == Expect::Start && byte == b'[';
+                self.expect = Expect::Broken;
+            }
             (Expect::Colon, b':') => self.expect = Expect::Value,
             (_, b'"') => {
                 self.in_string = true;
@@ -227,7 +235,7 @@ impl Peek {
             return None;
         }
         if seen.expect != Expect::Done {
-            let kind = MessageKind::Other;
+            let kind = if seen.batch { MessageKind::Batch } else { MessageKind::Other };
             return Some(Message { kind, id: None, method: None, lists_tools: false });
         }
         let lists_tools = seen.lists_tools();
@@ -321,9 +329,13 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_said_to_be_other() {
-        for text in ["[1]", "<html>", "{", r#"{"id":1}"#, r#"{"id":1,"result":1} x"#, "{}}", "1"] {
+        for text in ["<html>", "{", r#"{"id":1}"#, r#"{"id":1,"result":1} x"#, "{}}", "1"] {
             assert_eq!(whole(text).map(|m| m.kind), Some(MessageKind::Other), "{text}");
         }
+        for text in ["[1]", " [", "[]x"] {
+            assert_eq!(whole(text).map(|m| m.kind), Some(MessageKind::Batch), "{text}");
+        }
+        assert_eq!(whole("{}[").map(|m| m.kind), Some(MessageKind::Other));
         assert_eq!(whole(" \n"), None);
         let long = format!(r#"{{"id":"{}","result":1}}"#, "x".repeat(5_000));
         assert_eq!(whole(&long).map(|m| m.id), Some(None));

@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
+use crate::scan;
+
 /// The value of a JSON string given with its quotes; none if it is not a string or holds a lone surrogate.
 pub fn string_value(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
@@ -187,9 +189,26 @@ pub fn element_texts(text: &str) -> Vec<&str> {
     elements(text, whole(text)).into_iter().map(|span| &text[span]).collect()
 }
 
+/// The raw texts of a batch's messages; none if it is no list in JSON.
+pub fn batch_texts(data: &[u8]) -> Option<Vec<&str>> {
+    let text = std::str::from_utf8(data).ok().filter(|text| scan::is_json(text))?;
+    text.as_bytes().get(whole(text).start).filter(|first| **first == b'[')?;
+    Some(element_texts(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_is_a_list_in_json() {
+        let texts = batch_texts(b" [{\"a\":[1]} , 2,\n[]] ");
+        assert_eq!(texts, Some(vec!["{\"a\":[1]}", "2", "[]"]));
+        assert_eq!(batch_texts(b"[]"), Some(Vec::new()));
+        for odd in [b"{}".as_slice(), b"[1", b"[1] x", b"[\xff]", b"", b"[1,]"] {
+            assert_eq!(batch_texts(odd), None, "{odd:?}");
+        }
+    }
 
     #[test]
     fn escapes_are_resolved_as_json_says() {

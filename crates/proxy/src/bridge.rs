@@ -26,11 +26,11 @@ use crate::headers;
 use crate::state::Inner;
 
 /// How long an upstream may take to name its endpoint.
-const ENDPOINT_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const ENDPOINT_WAIT: Duration = Duration::from_secs(10);
 /// Messages that wait for a slow client; what they take is counted over all calls together.
 pub(crate) const QUEUE: usize = 256;
 /// Messages of the upstream that nobody listens to yet.
-const BACKLOG: usize = 64;
+pub(crate) const BACKLOG: usize = 64;
 const BRIDGES: u64 = 10_000;
 
 /// A message of the upstream.

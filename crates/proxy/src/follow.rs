@@ -17,10 +17,10 @@ use crate::state::Inner;
 /// Larger answers hold results, not what is looked for here.
 const MAX_ANSWER: usize = 1 << 20;
 /// How long a task's owner is remembered.
-const TASK_FOR: Duration = Duration::from_hours(24);
+pub(crate) const TASK_FOR: Duration = Duration::from_hours(24);
 /// How long a call may wait for its input, and how often it may ask for more without being counted again.
-const INPUT_WITHIN: Duration = Duration::from_mins(10);
-const MAX_ROUNDS: u8 = 8;
+pub(crate) const INPUT_WITHIN: Duration = Duration::from_mins(10);
+pub(crate) const MAX_ROUNDS: u8 = 8;
 
 /// A request whose answer is looked at.
 pub(crate) struct Follow {

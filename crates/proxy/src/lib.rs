@@ -12,6 +12,8 @@ mod call_log;
 mod canonical;
 mod carry;
 mod decide;
+#[cfg(test)]
+mod documented;
 mod exchange;
 mod failure;
 mod filter;

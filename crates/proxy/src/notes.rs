@@ -12,7 +12,7 @@ use crate::cache::Entry;
 use crate::session::{OpenRequest, Session, Sessions};
 
 /// How long a request of the server may wait for the client's answer.
-const ISSUED_FOR: Duration = Duration::from_hours(1);
+pub(crate) const ISSUED_FOR: Duration = Duration::from_hours(1);
 /// How long a replica that does not have the request may be told of its end first.
 const CANCELLED_FOR: Duration = Duration::from_mins(10);
 

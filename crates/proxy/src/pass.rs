@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sluice_domain::{Code, OnUnavailable, Outcome};
-use sluice_mcp::{Kind, Message, Peek, member_text, string_value};
+use sluice_mcp::{Kind, Message, MessageKind, Peek, member_text, string_value};
 
 use crate::carry::Cargo;
 use crate::decide::{self, Booking};
@@ -340,7 +340,8 @@ async fn checked(
     let message = peek.finish();
     let id = exchange.raw_id();
     let fits = |message: &Message| id.is_some_and(|id| forward::answers(message, id));
-    if !status.is_client_error() && !message.as_ref().is_some_and(fits) {
+    let batch = message.as_ref().is_some_and(|message| message.kind == MessageKind::Batch);
+    if batch || !(status.is_client_error() || message.as_ref().is_some_and(fits)) {
         return Err(Failure::NotMcp);
     }
     let body = forward::joined(pieces, length);

@@ -10,7 +10,8 @@ use futures_util::stream;
 use http_body_util::BodyExt as _;
 use sluice_domain::{Access, Outcome};
 use sluice_mcp::{
-    Event, EventStream, Message, MessageKind, RawId, event_data, event_id, sse_event, with_data,
+    Event, EventStream, Message, MessageKind, Peek, RawId, batch_texts, event_data, event_id,
+    sse_event, with_data,
 };
 use tokio::time::Instant;
 
@@ -67,6 +68,39 @@ struct Pump {
     over: bool,
     /// End the client's connection in a way that it cannot take for a proper end.
     broken: bool,
+}
+
+/// What becomes of a message.
+enum Fate {
+    Passes,
+    Goes,
+    Becomes(Vec<u8>),
+    Fails(Failure),
+}
+
+/// Where a message stands.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// It is an event's data.
+    Event(&'a Event),
+    /// It is one of several.
+    Text(&'a str),
+}
+
+impl Source<'_> {
+    fn len(self) -> usize {
+        match self {
+            Self::Event(event) => event.len(),
+            Self::Text(text) => text.len(),
+        }
+    }
+
+    fn data(self) -> Vec<u8> {
+        match self {
+            Self::Event(event) => event_data(&event.concat()),
+            Self::Text(text) => text.as_bytes().to_vec(),
+        }
+    }
 }
 
 /// The client's side of an upstream's event stream.
@@ -178,7 +212,24 @@ impl Pump {
             self.sent(&event).await;
         }
         let torn = std::mem::take(&mut self.torn);
-        let Some(message) = &event.message else { return self.out.extend(event.raw) };
+        let fate = match &event.message {
+            None => Fate::Passes,
+            Some(message) if message.kind == MessageKind::Batch => self.batch(&event, torn).await,
+            Some(message) => self.message(message, Source::Event(&event), torn).await,
+        };
+        match fate {
+            Fate::Passes => self.out.extend(event.raw),
+            Fate::Goes => {}
+            Fate::Becomes(data) => self.out.push_back(with_data(&event.concat(), &data).into()),
+            Fate::Fails(failure) => {
+                self.torn = torn;
+                self.fail(failure).await;
+            }
+        }
+    }
+
+    /// Looks at a message. Nothing can be taken out of one of which a part was passed on already (`torn`).
+    async fn message(&mut self, message: &Message, source: Source<'_>, torn: bool) -> Fate {
         match message.kind {
             MessageKind::Request => {
                 if let Some(id) = message.id.as_deref().and_then(RawId::parse) {
@@ -188,16 +239,58 @@ impl Pump {
             MessageKind::Result | MessageKind::Error => {
                 let own = self.plan.id.as_deref().and_then(RawId::parse);
                 if own.is_some_and(|own| message.answers(own)) {
-                    self.answer(&event).await;
+                    self.answer(source).await;
                 }
             }
-            MessageKind::Notification if !torn && self.muted(message) => return,
-            MessageKind::Notification | MessageKind::Other => {}
+            MessageKind::Notification if !torn && self.muted(message) => return Fate::Goes,
+            MessageKind::Notification | MessageKind::Batch | MessageKind::Other => {}
         }
-        if self.plan.filter.concerns(message) {
-            return self.filter(&event, torn).await;
+        if !self.plan.filter.concerns(message) {
+            return Fate::Passes;
         }
-        self.out.extend(event.raw);
+        if torn {
+            return Fate::Fails(Failure::TooLarge);
+        }
+        let (watch, session) = (&self.plan.watch, self.plan.watch.has_session());
+        match self.plan.filter.apply(&source.data(), &watch.entry, session).await {
+            Ok(None) => Fate::Passes,
+            Ok(Some(data)) => Fate::Becomes(data),
+            Err(_) => Fate::Fails(Failure::NotMcp),
+        }
+    }
+
+    /// Looks at each message of a batch by itself.
+    async fn batch(&mut self, event: &Event, torn: bool) -> Fate {
+        if torn {
+            return Fate::Fails(Failure::TooLarge);
+        }
+        let data = event_data(&event.concat());
+        let Some(texts) = batch_texts(&data) else {
+            // Whatever it is, no client reads messages from it.
+            let holds = self.plan.filter.holds();
+            return if holds { Fate::Fails(Failure::NotMcp) } else { Fate::Passes };
+        };
+        let (mut stays, mut changed) = (Vec::with_capacity(texts.len()), false);
+        for text in texts {
+            let mut peek = Peek::default();
+            peek.feed(text.as_bytes());
+            let fate = match peek.finish().filter(|message| message.kind != MessageKind::Batch) {
+                Some(message) => self.message(&message, Source::Text(text), torn).await,
+                None => Fate::Fails(Failure::NotMcp),
+            };
+            changed |= !matches!(fate, Fate::Passes);
+            match fate {
+                Fate::Passes => stays.push(text.as_bytes().to_vec()),
+                Fate::Goes => {}
+                Fate::Becomes(data) => stays.push(data),
+                Fate::Fails(failure) => return Fate::Fails(failure),
+            }
+        }
+        match changed {
+            false => Fate::Passes,
+            true if stays.is_empty() => Fate::Goes,
+            true => Fate::Becomes([b"[", &*stays.join(&b','), b"]"].concat()),
+        }
     }
 
     /// Notes the id of an event, by which the grant may take the stream up again.
@@ -223,7 +316,7 @@ impl Pump {
     }
 
     /// The request was answered.
-    async fn answer(&mut self, event: &Event) {
+    async fn answer(&mut self, source: Source<'_>) {
         self.answered = true;
         self.plan.open = None;
         let follow = self.plan.follow.take();
@@ -232,28 +325,12 @@ impl Pump {
             return;
         }
         // Larger answers are neither looked into nor kept.
-        let data = (event.len() <= MAX_LOOKED_AT).then(|| Bytes::from(event_data(&event.concat())));
+        let data = (source.len() <= MAX_LOOKED_AT).then(|| Bytes::from(source.data()));
         if let (Some(follow), Some(data)) = (follow, &data) {
             follow.learn(data).await;
         }
         if let Some(release) = release {
             release.ran(data).await;
-        }
-    }
-
-    /// Passes an answer on without what the grant must not see. Nothing can be taken out of one of
-    /// which a part was passed on already.
-    async fn filter(&mut self, event: &Event, torn: bool) {
-        if torn {
-            self.torn = true;
-            return self.fail(Failure::TooLarge).await;
-        }
-        let raw = event.concat();
-        let (watch, session) = (&self.plan.watch, self.plan.watch.has_session());
-        match self.plan.filter.apply(&event_data(&raw), &watch.entry, session).await {
-            Ok(None) => self.out.push_back(raw.into()),
-            Ok(Some(data)) => self.out.push_back(with_data(&raw, &data).into()),
-            Err(_) => self.fail(Failure::NotMcp).await,
         }
     }
 

@@ -27,7 +27,7 @@ const GRANTS: u64 = 20_000;
 /// About how much of the pages' names and hashes is kept, in bytes.
 const PAGES: u64 = 32 << 20;
 const DEFINITIONS: u64 = 200_000;
-const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+pub(crate) const REMEMBERED_FOR: Duration = Duration::from_hours(24);
 /// The store is told of the same definition once in this time.
 const TOLD_EVERY: Duration = Duration::from_mins(10);
 

@@ -11,8 +11,8 @@ use crate::carry;
 use crate::session::Session;
 use crate::state::Inner;
 
-/// How often a stream looks by itself, in case the feed is silent.
-const LOOK: Duration = Duration::from_secs(5);
+/// How often a stream looks by itself, in case the feed is silent, and shows that its session is used.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// The route that a stream lives by.
 pub(crate) struct Watch {
@@ -65,10 +65,11 @@ impl Watch {
         let now = (self.inner.clock)();
         let expires = self.entry.route.record.grant.expires_at;
         let left = expires.map(|at| (at - now).to_std().unwrap_or_default());
+        let look = LOOK.min(self.inner.options.session_idle / 4);
         tokio::select! {
             () = self.entry.changed.cancelled() => {}
             () = self.inner.stop.cancelled(), if self.ends_at_stop => return News::Ended,
-            () = tokio::time::sleep(left.map_or(LOOK, |left| left.min(LOOK))) => {}
+            () = tokio::time::sleep(left.map_or(look, |left| left.min(look))) => {}
         }
         if let Some(session) = &self.session {
             self.inner.sessions.keep(session, &self.entry).await;

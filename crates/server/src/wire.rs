@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// How long a client may take nothing of an answer that waits for it.
-const UNREAD_FOR: Duration = Duration::from_mins(1);
+pub(crate) const UNREAD_FOR: Duration = Duration::from_mins(1);
 /// As much of a line as tells which header it is.
 const LINE: usize = 20;
 

@@ -102,3 +102,14 @@ async fn pass_on(pool: &PgPool, woken: &Notify) -> Result<(), sqlx::Error> {
         woken.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changes arrive within a second, as is promised, with room for the look itself.
+    #[test]
+    fn the_net_is_cast_twice_a_second() {
+        assert_eq!(POLL, Duration::from_millis(500));
+    }
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::missing_panics_doc, reason = "a helper of tests fails the test by a panic")]
 
+pub mod bounds;
 pub mod clock;
 pub mod columns;
 pub mod db;

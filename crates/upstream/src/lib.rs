@@ -24,3 +24,28 @@ pub use read::{ReadError, ToolsRead};
 pub use resolve::Resolve;
 pub use send::{Prepared, SendError, Upstream, UpstreamOptions};
 pub use target::{Target, TargetError};
+
+#[cfg(test)]
+mod documented {
+    use sluice_testkit::bounds::{grouped, hold, time};
+
+    use crate::read::{MAX_PAGES, MAX_TOOLS};
+    use crate::send::{MAX_IDLE_CONNECTIONS, POOL_IDLE};
+
+    #[test]
+    fn the_protocol_page_tells_the_bounds_of_the_way_out() {
+        hold(
+            "upstream",
+            &[
+                (
+                    "tools of a server; pages of its list",
+                    format!("{}; {}", grouped(MAX_TOOLS), grouped(MAX_PAGES)),
+                ),
+                (
+                    "idle connections kept to a server; for how long",
+                    format!("{}; {}", grouped(MAX_IDLE_CONNECTIONS), time(POOL_IDLE)),
+                ),
+            ],
+        );
+    }
+}

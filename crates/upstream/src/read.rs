@@ -16,6 +16,8 @@ use sluice_domain::{ToolDefinition, Transport};
 use self::channel::{Channel, Rpc};
 pub use self::error::ReadError;
 use self::tools::Collected;
+#[cfg(test)]
+pub(crate) use self::tools::{MAX_PAGES, MAX_TOOLS};
 use crate::send::Upstream;
 use crate::target::Target;
 

@@ -32,10 +32,10 @@ use crate::target::Target;
 /// Connection pools held at once; the least used goes first.
 const MAX_POOLS: u64 = 10_000;
 /// How long an unused connection is kept.
-const POOL_IDLE: Duration = Duration::from_mins(1);
+pub(crate) const POOL_IDLE: Duration = Duration::from_mins(1);
 /// How long an unused pool is kept.
 const POOLS_IDLE: Duration = Duration::from_mins(10);
-const MAX_IDLE_CONNECTIONS: usize = 64;
+pub(crate) const MAX_IDLE_CONNECTIONS: usize = 64;
 
 /// How connections are made.
 #[derive(Clone, Default)]

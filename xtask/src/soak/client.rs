@@ -46,6 +46,8 @@ pub(super) struct Client {
     pub(super) address: SocketAddr,
     pub(super) path: String,
     pub(super) token: String,
+    /// The grant's id, if it is one.
+    pub(super) grant: String,
 }
 
 impl Client {
@@ -53,7 +55,7 @@ impl Client {
     pub(super) async fn send(&self, method: &str, headers: &str, body: &str) -> Result<TcpStream> {
         let mut stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
-        let Self { address, path, token } = self;
+        let Self { address, path, token, .. } = self;
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
              accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\

@@ -62,7 +62,12 @@ impl Gateway {
         let mut gateway = Self {
             child,
             address,
-            api: Client { address, path: String::new(), token: String::new() },
+            api: Client {
+                address,
+                path: String::new(),
+                token: String::new(),
+                grant: String::new(),
+            },
             server: Value::Null,
             policy: Value::Null,
             _data: data,
@@ -110,7 +115,19 @@ impl Gateway {
         let body = json!({ "label": label, "policy_id": self.policy });
         let made = self.api.made(&format!("/servers/{server}/grants"), &body).await?;
         let token = made["token"].as_str().context("no token")?.to_owned();
-        Ok(Client { address: self.address, path: format!("/mcp/{server}"), token })
+        let grant = made["id"].as_str().context("no id")?.to_owned();
+        Ok(Client { address: self.address, path: format!("/mcp/{server}"), token, grant })
+    }
+
+    /// Revokes a client's grant.
+    pub(super) async fn revoke(&self, client: &Client) -> Result<()> {
+        let path = format!("{}/grants/{}", self.api.path, client.grant);
+        let reply =
+            Client { path, ..self.api.clone() }.ask("DELETE", "if-match: *\r\n", "").await?;
+        if reply.status >= 300 {
+            bail!("DELETE: {} {}", reply.status, reply.text());
+        }
+        Ok(())
     }
 
     /// What it uses now.

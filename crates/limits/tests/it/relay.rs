@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use sluice_limits::{Counters, Pushed, RedisOptions, Relay};
-use sluice_testkit::{RedisServer, TestClock};
+use sluice_testkit::{RedisCluster, RedisServer, TestClock};
 
 use crate::store::eventually;
 
 async fn counters(redis: &RedisServer) -> Counters {
-    Counters::redis(&redis.url(), RedisOptions::default()).await.expect("an address")
+    counters_at(&redis.url()).await
+}
+
+async fn counters_at(url: &str) -> Counters {
+    Counters::redis(url, RedisOptions::default()).await.expect("an address")
 }
 
 /// Reads until something comes.
@@ -20,7 +24,7 @@ async fn received(relay: &Relay) -> Vec<u8> {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), reading).await.expect("it comes")
+    tokio::time::timeout(Duration::from_secs(30), reading).await.expect("it comes")
 }
 
 #[tokio::test]
@@ -87,4 +91,46 @@ async fn a_process_alone_has_nobody_to_write_to() {
     let alone = Counters::in_memory(TestClock::at("2026-11-30T09:00:00Z").function()).relay("one");
     assert!(!alone.is_shared());
     assert_eq!(alone.push("one", b"m").await, Ok(Pushed::Nobody));
+}
+
+/// Each of several replicas writes to each: their mailboxes lie on different masters of a cluster.
+async fn each_writes_to_each(url: &str) {
+    let names = ["one", "two", "three", "four"];
+    let (mut relays, mut readers) = (Vec::new(), Vec::new());
+    for name in names {
+        let relay = counters_at(url).await.relay(name);
+        let own = relay.clone();
+        readers.push(tokio::spawn(async move {
+            let mut came = Vec::new();
+            while came.len() < names.len() {
+                came.push(String::from_utf8(received(&own).await).expect("text"));
+            }
+            came
+        }));
+        relays.push(relay);
+    }
+    for from in &relays {
+        for to in names {
+            let message = format!("{} to {to}", from.address());
+            let written = async || from.push(to, message.as_bytes()).await == Ok(Pushed::Done);
+            eventually("the other reads its mailbox", written).await;
+        }
+    }
+    for (to, reader) in names.iter().zip(readers) {
+        let came = reader.await.expect("all came");
+        assert_eq!(came, names.map(|from| format!("{from} to {to}")));
+    }
+}
+
+#[tokio::test]
+async fn messages_pass_in_a_cluster() {
+    let cluster = RedisCluster::start();
+    each_writes_to_each(&cluster.url()).await;
+}
+
+#[tokio::test]
+async fn messages_pass_behind_a_sentinel() {
+    let master = RedisServer::start();
+    let sentinel = RedisServer::start_sentinel(&master);
+    each_writes_to_each(&format!("redis-sentinel://{}/mymaster", sentinel.address())).await;
 }

@@ -13,7 +13,7 @@ use super::words::{self, Step};
 use super::{Schema, Verdict};
 
 /// Steps that any check may take, and more for each byte of the arguments.
-const STEPS: usize = 100_000;
+pub(crate) const STEPS: usize = 100_000;
 const STEPS_A_BYTE: usize = 4;
 /// References within references.
 const MAX_DEPTH: usize = 200;

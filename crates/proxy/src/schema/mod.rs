@@ -19,11 +19,13 @@ mod tests;
 
 use serde_json::Value;
 
+#[cfg(test)]
+pub(crate) use self::check::STEPS;
 pub(crate) use self::mirror::{Mirror, mirrors};
 use self::node::Node;
 
 /// Larger schemas are not read.
-const MAX_TEXT: usize = 256 * 1024;
+pub(crate) const MAX_TEXT: usize = 256 * 1024;
 
 /// How arguments stand against a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]

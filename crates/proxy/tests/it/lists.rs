@@ -250,3 +250,59 @@ async fn two_grants_of_one_server_each_see_their_own_list() {
     assert_eq!(one.post(&gateway, &[], LIST).await.text(), page(&[&named("echo")], ""));
     assert_eq!(two.post(&gateway, &[], LIST).await.text(), page(&[&named("other")], ""));
 }
+
+/// Servers of 2025-03-26 may send several messages in one event. Each is what it would be alone.
+#[tokio::test]
+async fn a_batch_in_a_stream_is_looked_at_message_by_message() {
+    let list = page(&[&named("echo"), &named("purge_all")], "");
+    let kept = page(&[&named("echo")], "");
+    let ask = r#"{"jsonrpc":"2.0","id":"ask-1","method":"roots/list"}"#;
+    let muted = r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#;
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"n":1.0}}"#;
+    for (data, expected) in [
+        (format!("[{note} , {list}]"), Some(format!("[{note},{kept}]"))),
+        (format!(" [{ask}, {note}]"), Some(format!(" [{ask}, {note}]"))),
+        (format!("[{muted}]"), None),
+        (format!("[{muted},{ask}]"), Some(format!("[{ask}]"))),
+    ] {
+        let own = data.clone();
+        let stage = Stage::start(move |received: Received, mut wire: Wire| {
+            let data = own.clone();
+            async move {
+                if received.rpc().is_empty() {
+                    return wire.answer("202 Accepted", &[], "").await;
+                }
+                wire.events().await;
+                wire.raw(format!("id: 7\ndata: {data}\n\n")).await;
+            }
+        })
+        .await;
+        let gateway = Gateway::start().await;
+        let policy = r#"{"version":"1","default":"allow","hide":["purge_all"]}"#;
+        let grant = gateway.grant_with(&stage.url(), policy, |record| {
+            record.server.settings.prompts = sluice_domain::Access::Deny;
+        });
+        let answer = grant.post(&gateway, &[], LIST).await;
+        let expected = expected.map_or(String::new(), |data| format!("id: 7\ndata: {data}\n\n"));
+        assert_eq!(answer.text(), expected, "{data}");
+        // What the server asked in it may be answered, once.
+        let reply = r#"{"jsonrpc":"2.0","id":"ask-1","result":{"roots":[]}}"#;
+        let status = if data.contains("ask-1") { 202 } else { 400 };
+        assert_eq!(grant.post(&gateway, &[], reply).await.status, status, "{data}");
+    }
+    for odd in [format!("[[{list}]]"), format!("[{list}"), format!("[{list},]")] {
+        let body = odd.clone();
+        let stage = Stage::start(move |_, mut wire: Wire| {
+            let body = body.clone();
+            async move {
+                wire.events().await;
+                wire.raw(format!("data: {body}\n\n")).await;
+            }
+        })
+        .await;
+        let gateway = Gateway::start().await;
+        let answer = gateway.grant(&stage.url(), ALLOW_ALL).post(&gateway, &[], LIST).await;
+        assert_eq!(answer.json()["error"]["data"]["code"], "upstream_not_mcp", "{odd}");
+        assert!(!answer.text().contains("purge_all"));
+    }
+}

@@ -81,7 +81,44 @@ fn split(text: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use sluice_proxy::ProxyOptions;
+    use sluice_testkit::bounds;
+
     use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Only {
+        #[command(flatten)]
+        own: BoundsArgs,
+    }
+
+    #[test]
+    fn the_protocol_page_tells_the_bounds_of_the_listeners() {
+        let own = Only::try_parse_from(["sluice"]).expect("nothing is asked for").own;
+        let connections = usize::try_from(own.max_connections).expect("it fits");
+        bounds::hold(
+            "server",
+            &[
+                // hyper's own bound on their number; `attacks` in the end-to-end tests holds it.
+                (
+                    "a request's head",
+                    format!("{} and 100 headers", bounds::bytes(crate::listen::MAX_HEAD)),
+                ),
+                ("time for a request's head", bounds::time(own.header_timeout)),
+                ("an answer that its agent does not take", bounds::time(crate::wire::UNREAD_FOR)),
+                ("connections", bounds::grouped(connections)),
+                ("a request's body", bounds::bytes(own.max_request.0)),
+                ("one message of a server", bounds::bytes(own.max_upstream_message.0)),
+                ("known grants while the database is down", bounds::time(own.stale_routes)),
+                ("calls in flight after a stop signal", bounds::time(own.shutdown_grace)),
+            ],
+        );
+        let inside = ProxyOptions::default();
+        assert_eq!(inside.max_request_bytes, own.max_request.0);
+        assert_eq!(inside.max_message_bytes, own.max_upstream_message.0);
+        assert_eq!(inside.stale_routes, own.stale_routes);
+    }
 
     #[test]
     fn sizes_and_times_are_read_with_their_units() {

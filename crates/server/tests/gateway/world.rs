@@ -103,6 +103,21 @@ impl World {
         Connected { server, grant: id(&grant), token }
     }
 
+    /// A server whose tools are not read, with these settings, and an agent that may call any.
+    pub(crate) async fn unread(&self, name: &str, settings: Value) -> Agent {
+        let mut server =
+            json!({"name": name, "transport": "streamable_http", "unknown_tools": "by_policy"});
+        let all = server.as_object_mut().expect("an object");
+        all.extend(settings.as_object().expect("an object").clone());
+        let server = id(&self.create("/servers", server).await);
+        let policy = json!({"name": "all", "document": {"version": "1", "default": "allow"}});
+        let policy = id(&self.create(&format!("/servers/{server}/policies"), policy).await);
+        let grant = json!({"label": name, "policy_id": policy});
+        let grant = self.create(&format!("/servers/{server}/grants"), grant).await;
+        let token = grant["token"].as_str().expect("a token").to_owned();
+        Connected { server, grant: id(&grant), token }.agent()
+    }
+
     /// The newest rows of the call log, once there are `count` of them.
     pub(crate) async fn calls(&self, query: &str, count: usize) -> Vec<Value> {
         let path = format!("/calls?limit=1000&{query}");

@@ -7,8 +7,8 @@ use sluice_domain::ToolDefinition;
 
 use super::ReadError;
 
-const MAX_TOOLS: usize = 2_000;
-const MAX_PAGES: usize = 200;
+pub(crate) const MAX_TOOLS: usize = 2_000;
+pub(crate) const MAX_PAGES: usize = 200;
 /// All definitions together, as JSON text.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 const MAX_NAME: usize = 256;
