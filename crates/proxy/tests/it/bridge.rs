@@ -148,9 +148,17 @@ async fn progress_comes_on_the_answers_stream_and_requests_on_the_sessions_own()
 
 #[tokio::test]
 async fn an_endpoint_elsewhere_is_not_followed_and_a_lost_stream_is_a_lost_session() {
-    for elsewhere in
-        ["http://169.254.169.254/x?NAME", "//evil.example/NAME", "http://user@127.0.0.1/NAME"]
-    {
+    for elsewhere in [
+        "http://169.254.169.254/x?NAME",
+        "//evil.example/NAME",
+        "\\\\evil.example\\NAME",
+        "http://user@127.0.0.1/NAME",
+        "http://127.0.0.1:9/NAME",
+        "http://[::ffff:127.0.0.1]/NAME",
+        "https:/messages?NAME",
+        "javascript:alert(1)//NAME",
+        "data:,NAME",
+    ] {
         let stage = old_server(elsewhere).await;
         let gateway = Gateway::start().await;
         let grant = grant(&gateway, &stage, Transport::Sse);

@@ -14,6 +14,7 @@ mod limits;
 mod lists;
 mod log;
 mod modern;
+mod odd_answers;
 mod pressure;
 mod replicas;
 mod sessions;

@@ -7,6 +7,7 @@ mod drift;
 mod edges;
 mod example;
 mod failures;
+mod odd;
 mod outages;
 mod pages;
 mod pressure;

@@ -6,18 +6,12 @@ use serde_json::json;
 use sluice_testkit::http::Answer;
 use sluice_testkit::{RawUpstream, http};
 
+use crate::odd::{ANY, HEADERS, INVALID, ODD_MESSAGES, ODD_PARAMS, PARAMS, PARSE};
 use crate::world::{Agent, World, setup};
 
 const VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
 const MODERN: &str = "2026-07-28";
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-
-const PARSE: i64 = -32_700;
-const INVALID: i64 = -32_600;
-const PARAMS: i64 = -32_602;
-const HEADERS: i64 = -32_020;
-/// The answer's code is not looked at.
-const ANY: i64 = 0;
 
 type Headers = Vec<(&'static str, String)>;
 
@@ -75,96 +69,6 @@ fn call(version: &str, members: &str) -> String {
     let params = params(version, members);
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{params}}}}}"#)
 }
-
-/// Members of `params` that two readers may read in two ways, or not as MCP wants them.
-const ODD_PARAMS: &[(&str, i64)] = &[
-    (r#""name":"echo","arguments":{},"name":"purge""#, INVALID),
-    (r#""name":"purge","arguments":{},"name":"echo""#, INVALID),
-    (r#""name":"echo","na\u006de":"purge""#, INVALID),
-    (r#""name":"echo","Name":"purge""#, INVALID),
-    (r#""name":"echo","NAME":"purge""#, INVALID),
-    ("\"name\":\"echo\",\"n\u{ff41}me\":\"purge\"", INVALID),
-    (r#""name":"echo"," name":"purge""#, INVALID),
-    (r#""name":"echo","name\u0000":"purge""#, INVALID),
-    (r#""name":"echo","arguments":{},"Arguments":{"a":1}"#, INVALID),
-    ("\"name\":\"echo\",\"argument\u{17f}\":{\"a\":1}", INVALID),
-    ("\"name\":\"echo\",\"tas\u{212a}\":{\"ttl\":1}", INVALID),
-    (r#""name":"echo","arguments":{"a":1,"a":2}"#, INVALID),
-    (r#""name":"echo","arguments":{"a":{"b":[{"c":1,"\u0063":2}]}}"#, INVALID),
-    (r#""name":"echo","arguments":{"x":{"$serde_json::private::Number":"1"}}"#, INVALID),
-    (r#""name":"echo","arguments":{},"arguments":{"a":1}"#, INVALID),
-    (r#""name":"echo\ud800""#, INVALID),
-    (r#""name":"echo","arguments":[]"#, PARAMS),
-    (r#""name":"echo","arguments":"{}""#, PARAMS),
-    (r#""name":"echo","arguments":7"#, PARAMS),
-    (r#""name":7"#, PARAMS),
-    (r#""name":null"#, PARAMS),
-    (r#""name":["echo"]"#, PARAMS),
-    (r#""arguments":{}"#, PARAMS),
-    (r#""name":"echo","arguments":{"a":01}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":0x10}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":NaN}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":-Infinity}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":.5}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":1.}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":+1}"#, PARSE),
-    (r#""name":"echo","arguments":{'a':1}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":1,}"#, PARSE),
-    (r#""name":"echo","arguments":{/* */"a":1}"#, PARSE),
-    (r#""name":"echo","arguments":{"a":"\x41"}"#, PARSE),
-    ("\"name\":\"echo\",\"arguments\":{\"a\":\"x\ny\"}", PARSE),
-    ("\"name\":\"echo\",\"arguments\":{\"a\":\"\u{0}\"}", PARSE),
-];
-
-/// Whole messages: `$C` stands for a good call, `$P` for its `params`.
-const ODD_MESSAGES: &[(&str, i64)] = &[
-    ("[$C]", INVALID),
-    ("[$C,$C]", INVALID),
-    (" \n[$C]", INVALID),
-    ("[]", INVALID),
-    (r#"[1,"tools/call",$P]"#, INVALID),
-    (r#"["2.0",1,"tools/call",$P]"#, INVALID),
-    ("null", INVALID),
-    ("7", INVALID),
-    ("\"tools/call\"", INVALID),
-    ("", PARSE),
-    (" \t\r\n", PARSE),
-    ("$C$C", PARSE),
-    ("$C x", PARSE),
-    ("$C\u{0}", PARSE),
-    ("\u{feff}$C", PARSE),
-    ("\u{b}$C", PARSE),
-    ("\u{a0}$C", PARSE),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":$P"#, PARSE),
-    (r#"{"jsonrpc":"2.0","method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":true,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":[1],"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":{"a":1},"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"1.0","id":1,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":2.0,"id":1,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"id":1,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","PARAMS":$P}"#, INVALID),
-    ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"param\u{17f}\":$P}", INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":$P,"params":{}}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":$P,"result":{}}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":$P,"error":{}}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":["tools/call"],"params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"","params":$P}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[$P]}"#, PARAMS),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"x"}"#, PARAMS),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}"#, PARAMS),
-    (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, PARAMS),
-    (r#"{"jsonrpc":"2.0","id":99,"result":{"content":[]}}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"x"}}"#, INVALID),
-    (r#"{"jsonrpc":"2.0","result":{}}"#, INVALID),
-];
 
 /// Bodies that are no text in UTF-8, and one that is deeper than it may be.
 fn odd_bytes(version: &str) -> Vec<(Vec<u8>, i64)> {
