@@ -171,12 +171,14 @@ async fn edit(
     State(control): State<Control>,
     As(admin): As<Admin>,
     PathId(id): PathId<EndpointId>,
-    expected: IfMatch,
-    JsonBody(edit): JsonBody<EditEndpoint>,
+    expected: Result<IfMatch, Problem>,
+    body: Result<JsonBody<EditEndpoint>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
+    // What is not there is 404, whatever else is wrong with the request.
+    let current = control.endpoint(&admin, id).await?.revision;
+    let (expected, JsonBody(edit)) = (expected?, body?);
     let EditEndpoint { name, url, events, enabled } = edit;
     let patch = EndpointPatch { name, url, notices: events, enabled };
-    let current = control.endpoint(&admin, id).await?.revision;
     let expected = expected.version(current);
     Ok(tagged(control.edit_endpoint(&admin, id, expected, patch).await?))
 }

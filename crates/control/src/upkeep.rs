@@ -13,6 +13,8 @@ const BATCH: i64 = 200;
 pub const ARGUMENTS_KEPT: TimeDelta = TimeDelta::days(7);
 /// How long a message that was done with stands in the delivery log.
 const MESSAGES_KEPT: TimeDelta = TimeDelta::days(30);
+/// A replica says every few seconds which approved calls it runs; silent for so long, it fell.
+const LOST_AFTER: TimeDelta = TimeDelta::seconds(60);
 const EXCEPTIONS_KEPT: TimeDelta = TimeDelta::days(30);
 /// Rows that are forgotten in one transaction.
 const PIECE: i64 = 5_000;
@@ -47,6 +49,17 @@ impl Control {
                 return Ok(closed);
             }
         }
+    }
+
+    /// Says of approved calls whose replica fell on the way that their outcome is unknown. `all`: no
+    /// replica runs, so none of them is on its way.
+    pub async fn close_lost_releases(&self, all: bool) -> Result<usize, ControlError> {
+        let now = self.now();
+        let seen_before = if all { now + TimeDelta::days(1) } else { now - LOST_AFTER };
+        let mut tx = self.begin().await?;
+        let lost = approvals::mark_unknown(&mut tx.conn(), seen_before, now).await?;
+        tx.commit().await?;
+        Ok(lost.len())
     }
 
     /// Forgets ended logins, old idempotency keys, arguments of approvals long closed, old messages

@@ -75,6 +75,17 @@ pub fn refused_result(id: &str, text: &str, note: &DecisionNote<'_>, modern: boo
     .into_bytes()
 }
 
+/// A `tools/call` result that asks the client for input before it calls again (2026-07-28); `requests`
+/// is the JSON of its input requests.
+pub fn input_required(id: &str, requests: &str, state: &str, note: &DecisionNote<'_>) -> Vec<u8> {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"input_required\",\"inputRequests\":{requests},\"requestState\":{},\"_meta\":{{\"dev.sluice/decision\":{}}}}}}}",
+        json(state),
+        json(note)
+    )
+    .into_bytes()
+}
+
 /// One message as one server-sent event.
 pub fn sse_event(message: &[u8]) -> Vec<u8> {
     let mut out = b"event: message\n".to_vec();

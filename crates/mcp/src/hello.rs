@@ -24,6 +24,17 @@ pub fn without_capabilities(
     Ok(lists::edited(text, cuts.into_iter().map(|cut| (cut, String::new())).collect()))
 }
 
+/// The message without the members at these paths; what stays keeps its bytes. None if none was there.
+pub fn without_members(body: &[u8], paths: &[&[&str]]) -> Result<Option<Vec<u8>>, ListProblem> {
+    let text = std::str::from_utf8(body).map_err(|_| ListProblem::NotJson)?;
+    if !scan::is_json(text) {
+        return Err(ListProblem::NotJson);
+    }
+    let mut cuts = Vec::new();
+    find(text, text::whole(text), paths, &mut cuts);
+    Ok(lists::edited(text, cuts.into_iter().map(|cut| (cut, String::new())).collect()))
+}
+
 fn is(text: &str, key: &Span, name: &str) -> bool {
     unescape(&text[key.clone()]).is_some_and(|key| key == name)
 }
@@ -106,6 +117,22 @@ mod tests {
         for same in [r#"{"tools":{},"Resources":{}}"#, "{}", "7", r#"["resources"]"#] {
             assert_eq!(without(same, denied), None, "{same}");
         }
+    }
+
+    #[test]
+    fn members_are_cut_out_of_a_call() {
+        let paths: &[&[&str]] = &[&["params", "requestState"], &["params", "inputResponses"]];
+        let cut = |body: &str| {
+            let out = without_members(body.as_bytes(), paths).expect("JSON");
+            out.map(|out| String::from_utf8(out).expect("UTF-8"))
+        };
+        assert_eq!(
+            cut(r#"{"id":1,"params":{"inputResponses":{"a":1}, "arguments":{"requestState":1.0} ,"requestState":"s" }}"#)
+                .as_deref(),
+            Some(r#"{"id":1,"params":{"arguments":{"requestState":1.0} }}"#)
+        );
+        assert_eq!(cut(r#"{"requestState":"s","params":{"name":"x"}}"#), None);
+        assert!(without_members(b"{", paths).is_err());
     }
 
     #[test]

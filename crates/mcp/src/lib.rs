@@ -19,12 +19,13 @@ mod sse;
 mod text;
 
 pub use answers::{
-    ApprovalNote, DecisionNote, ErrorNote, error_answer, refused_result, relabelled, sse_event,
+    ApprovalNote, DecisionNote, ErrorNote, error_answer, input_required, refused_result,
+    relabelled, sse_event,
 };
 pub use envelope::{Envelope, Kind, ToolCall, read};
 pub use era::{Era, HeaderProblem, RoutingHeaders, decide_era, decode_header};
 pub use error::{Malformed, codes};
-pub use hello::without_capabilities;
+pub use hello::{without_capabilities, without_members};
 pub use id::RawId;
 pub use lists::{ListProblem, SplicedList, ToolEntry, splice_tools};
 pub use methods::{MethodGroup, MethodKind, classify_method, folds_to_tools_call};

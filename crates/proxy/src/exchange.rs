@@ -8,13 +8,15 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use sluice_domain::{Code, Outcome};
 use sluice_mcp::{
-    ApprovalNote, DecisionNote, Envelope, Era, ErrorNote, codes, error_answer, refused_result,
+    ApprovalNote, DecisionNote, Envelope, Era, ErrorNote, codes, error_answer, input_required,
+    refused_result,
 };
 use sluice_vault::TokenHash;
 
 use crate::cache::Entry;
 use crate::failure::Failure;
 use crate::open_count::OpenPlace;
+use crate::page::Shown;
 use crate::record::Recorder;
 use crate::release::Release;
 use crate::respond::Form;
@@ -40,6 +42,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) release: Option<Release>,
     /// How often this call was asked for input before (2026-07-28).
     pub(crate) rounds: u8,
+    /// What its client did with an approval's page that it was asked to open (2026-07-28).
+    pub(crate) shown: Option<Shown>,
 }
 
 /// Why a call is refused.
@@ -107,11 +111,34 @@ impl Exchange<'_> {
     pub(crate) fn refuse_call(mut self, refusal: &Refusal) -> Response {
         self.note(refusal);
         let text = format!("{} {}", refusal.prefix(), refusal.message);
-        let policy = self.entry.route.record.policy.as_ref();
         let request_id = self.form.id.to_string();
+        let note = self.decision(refusal, &request_id);
+        let id = self.raw_id().unwrap_or("null");
+        let result = refused_result(id, &text, &note, self.modern());
+        self.form.message(StatusCode::OK, result)
+    }
+
+    /// Answers a `tools/call` with what the client is to do before it calls again (2026-07-28).
+    pub(crate) fn ask_for_input(
+        mut self,
+        refusal: &Refusal,
+        requests: &serde_json::Value,
+        state: &str,
+    ) -> Response {
+        self.note(refusal);
+        let request_id = self.form.id.to_string();
+        let note = self.decision(refusal, &request_id);
+        let id = self.raw_id().unwrap_or("null");
+        let result = input_required(id, &requests.to_string(), state, &note);
+        self.form.message(StatusCode::OK, result)
+    }
+
+    /// What the agent is told of the decision beside words.
+    fn decision<'a>(&'a self, refusal: &'a Refusal, request_id: &'a str) -> DecisionNote<'a> {
+        let policy = self.entry.route.record.policy.as_ref();
         let hidden = refusal.code == Code::UnknownTool;
         let approval = refusal.approval.as_ref();
-        let note = DecisionNote {
+        DecisionNote {
             code: refusal.code.as_str(),
             rule: Some(refusal.rule.as_str()).filter(|rule| !hidden && !rule.is_empty()),
             counter: refusal.counter.as_deref(),
@@ -121,13 +148,10 @@ impl Exchange<'_> {
                 url: &approval.url,
                 expires_at: &approval.expires_at,
             }),
-            request_id: &request_id,
+            request_id,
             policy: policy.map(|policy| policy.name.as_str()),
             policy_version: policy.map(|policy| policy.version),
-        };
-        let id = self.raw_id().unwrap_or("null");
-        let result = refused_result(id, &text, &note, self.modern());
-        self.form.message(StatusCode::OK, result)
+        }
     }
 
     fn note(&mut self, refusal: &Refusal) {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderValue, header};
 use http_body_util::BodyExt as _;
+use sluice_domain::CallId;
 use sluice_mcp::sse_event;
 use sluice_policy::Decision;
 use tokio::sync::mpsc;
@@ -23,28 +24,45 @@ pub(crate) const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// Tells a waiting client that the gateway still waits, on the stream that was opened for it.
 pub(crate) struct Progress {
-    /// Raw text of the client's progress token.
-    token: String,
+    /// Raw text of the client's progress token, if it gave one.
+    token: Option<String>,
     out: mpsc::Sender<Bytes>,
 }
 
 impl Progress {
     pub(crate) async fn tell(&self, count: u32) {
+        let Some(token) = &self.token else { return };
         let message = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\"progress\":{count},\"message\":\"Waiting for approval\"}}}}",
-            self.token
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{token},\"progress\":{count},\"message\":\"Waiting for approval\"}}}}"
         );
-        let _ = self.out.send(sse_event(message.as_bytes()).into()).await;
+        self.say(message.as_bytes()).await;
+    }
+
+    /// Sends the client a message.
+    pub(crate) async fn say(&self, message: &[u8]) {
+        let _ = self.out.send(sse_event(message).into()).await;
     }
 }
 
-/// Opens the answer's stream at once, so that progress can be told on it.
-pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision, token: String) -> Response {
+/// Opens the answer's stream at once, so that progress can be told and pages can be asked for on it.
+pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision) -> Response {
+    let token = exchange.envelope.progress_token.map(str::to_owned);
     let (out, events) = mpsc::channel::<Bytes>(16);
     let id = exchange.form.id;
     let headers = exchange.headers.clone();
     let Exchange {
-        inner, form, entry, token: hash, era, body, session, open, place, recorder, ..
+        inner,
+        form,
+        entry,
+        token: hash,
+        era,
+        body,
+        session,
+        open,
+        place,
+        recorder,
+        shown,
+        ..
     } = exchange;
     let work = async move {
         // The same bytes, read again: the first reading borrowed from the request.
@@ -73,6 +91,7 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision, token: String
             recorder,
             release: None,
             rounds: 0,
+            shown,
         };
         // Dropped as soon as the client has gone, which ends the wait but not the approval.
         tokio::select! {
@@ -83,6 +102,11 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision, token: String
         }
     };
     tokio::spawn(work);
+    opened(events, id)
+}
+
+/// The answer that streams what is sent.
+fn opened(events: mpsc::Receiver<Bytes>, id: CallId) -> Response {
     let body = stream::unfold(events, |mut events| async move {
         let next = events.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(next), events))

@@ -3,6 +3,7 @@
 //! cached route touches none of them.
 
 mod approve;
+mod approved;
 mod arguments;
 mod bridge;
 mod budget;
@@ -27,6 +28,8 @@ mod notes;
 mod open_count;
 mod options;
 mod origin;
+mod page;
+mod park;
 mod pass;
 mod ports;
 mod post;

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 use sluice_limits::Unavailable;
 use sluice_mcp::RawId;
@@ -37,6 +38,24 @@ impl Sessions {
         let noted = noted.is_ok_and(|there| there);
         open.cancelled.fetch_or(noted, Ordering::Relaxed);
         noted
+    }
+
+    /// Notes that a client without a session gave up on a request. Others of its grant may use the
+    /// same id, so the time is noted too.
+    pub(crate) async fn give_up(&self, scope: &str, id: RawId<'_>, now: DateTime<Utc>) {
+        let at = now.timestamp_micros().to_string();
+        let owner = given_up(scope);
+        let put = self.notes.put_displacing(&owner, &id.key(), at.as_bytes(), CANCELLED_FOR).await;
+        if put.is_err() {
+            tracing::debug!("Could not note that a client gave up on a request");
+        }
+    }
+
+    /// Whether a client without a session gave up on a request that came in at `since`.
+    pub(crate) async fn gave_up(&self, scope: &str, id: RawId<'_>, since: DateTime<Utc>) -> bool {
+        let noted = self.notes.peek(&given_up(scope), &id.key()).await.ok().flatten();
+        let at = noted.and_then(|at| std::str::from_utf8(&at).ok()?.parse::<i64>().ok());
+        at.is_some_and(|at| at >= since.timestamp_micros())
     }
 
     /// Notes an event of a stream without a session that its grant may take up again.
@@ -78,6 +97,10 @@ fn resumable(entry: &Entry, event: &[u8]) -> (String, String) {
     let record = &entry.route.record;
     let key = format!("{:x?}", Sha256::digest(event));
     (format!("event:{}:{}", record.grant.id, record.server.id), key)
+}
+
+fn given_up(scope: &str) -> String {
+    format!("given-up:{scope}")
 }
 
 fn cancelled(session: &str) -> String {

@@ -20,7 +20,7 @@ use crate::forward::{self, Collected, Passing, Patience, UpstreamBody};
 use crate::headers::{self, REQUEST_ID, SESSION};
 use crate::pump::{self, Plan};
 use crate::respond::request_id;
-use crate::session::Session;
+use crate::session::{Client, Session};
 use crate::watch::Watch;
 
 /// Forwards a message whose charges are booked.
@@ -127,7 +127,7 @@ async fn answer(
 }
 
 /// A notification or an answer of the client got through.
-fn accepted(exchange: &Exchange<'_>) -> Response {
+pub(crate) fn accepted(exchange: &Exchange<'_>) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::ACCEPTED;
     response.headers_mut().insert(REQUEST_ID, request_id(exchange.form.id));
@@ -143,17 +143,8 @@ async fn opened(
         return exchange.session.clone();
     }
     let upstream = upstream?;
-    let envelope = exchange.envelope;
-    let session = exchange
-        .inner
-        .sessions
-        .bind(
-            &upstream,
-            envelope.client_name.as_deref(),
-            envelope.initialize_version.as_deref(),
-            &exchange.entry,
-        )
-        .await?;
+    let client = Client::of(exchange.envelope);
+    let session = exchange.inner.sessions.bind(&upstream, client, &exchange.entry).await?;
     exchange.recorder.note(|record| record.session = Some(session.id.clone()));
     Some(session)
 }

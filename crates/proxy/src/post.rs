@@ -11,7 +11,8 @@ use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use sluice_domain::{CallId, Code, Outcome};
 use sluice_mcp::{
-    Envelope, Era, Kind, Malformed, MethodGroup, MethodKind, classify_method, codes, decide_era,
+    Envelope, Era, Kind, Malformed, MethodGroup, MethodKind, RawId, classify_method, codes,
+    decide_era,
 };
 
 use crate::exchange::{Exchange, Refusal};
@@ -22,7 +23,7 @@ use crate::record::Recorder;
 use crate::respond::Form;
 use crate::session::{Found, Session};
 use crate::state::{Inner, ProxyState};
-use crate::{call, follow, methods, pass};
+use crate::{call, follow, methods, page, pass};
 
 /// How many times its bound a body may be before it is not read to its end.
 const DROPPED: usize = 8;
@@ -141,11 +142,8 @@ impl Incoming<'_> {
     async fn message(&self, body: Bytes, mut recorder: Recorder, place: OpenPlace) -> Response {
         let size = i64::try_from(body.len()).unwrap_or(i64::MAX);
         recorder.note(|record| record.request_bytes = size);
-        let read = sluice_mcp::read(&body).and_then(|envelope| {
-            let era = self.era(&envelope)?;
-            Ok((envelope, era))
-        });
-        let (envelope, era) = match read {
+        let (body, shown) = self.to_upstream(body);
+        let (envelope, era) = match self.understood(&body) {
             Ok(read) => read,
             Err(error) => {
                 let method = error.method.as_deref().unwrap_or_default();
@@ -178,8 +176,28 @@ impl Incoming<'_> {
             recorder,
             release: None,
             rounds: 0,
+            shown,
         };
         self.dispatch(exchange).await
+    }
+
+    fn understood<'b>(&self, body: &'b [u8]) -> Result<(Envelope<'b>, Era), Malformed> {
+        let envelope = sluice_mcp::read(body)?;
+        let era = self.era(&envelope)?;
+        Ok((envelope, era))
+    }
+
+    /// The message without what its client says to the gateway itself, and what that is.
+    fn to_upstream(&self, body: Bytes) -> (Bytes, Option<page::Shown>) {
+        if !page::may_be_shown(self.headers, &body) {
+            return (body, None);
+        }
+        let read = self.understood(&body);
+        let shown = read.ok().and_then(|(envelope, era)| page::shown(&envelope, era));
+        match shown.and_then(|shown| Some((page::without_ours(&body)?, shown))) {
+            Some((body, shown)) => (body.into(), Some(shown)),
+            None => (body, None),
+        }
     }
 
     /// The era, once; an error where headers and body disagree.
@@ -221,7 +239,7 @@ impl Incoming<'_> {
     ) -> Result<Option<Arc<Session>>, Response> {
         let named = self.headers.get(headers::SESSION).and_then(|value| value.to_str().ok());
         let Some(named) = named.filter(|_| era == Era::Legacy) else { return Ok(None) };
-        let id = envelope.id.map(sluice_mcp::RawId::as_str);
+        let id = envelope.id.map(RawId::as_str);
         find_session(self.inner, self.form, self.admitted, named, id).await.map(Some)
     }
 
@@ -253,13 +271,22 @@ impl Incoming<'_> {
                 return self.id_in_use(exchange, &refusal);
             }
         }
-        if let (Some(cancels), Some(session)) = (envelope.cancels, &exchange.session) {
-            self.inner.sessions.cancel(session, cancels).await;
+        if let Some(cancels) = envelope.cancels {
+            self.cancel(&exchange, cancels).await;
         }
         match &envelope.tool {
             Some(tool) => call::call(exchange, tool).await,
             None if envelope.kind == Kind::Notification => self.quietly(exchange).await,
             None => pass::forward(exchange, None).await,
+        }
+    }
+
+    /// The client gives up on a request.
+    async fn cancel(&self, exchange: &Exchange<'_>, id: RawId<'_>) {
+        let sessions = &self.inner.sessions;
+        match &exchange.session {
+            Some(session) => sessions.cancel(session, id).await,
+            None => sessions.give_up(&exchange.scope(), id, (self.inner.clock)()).await,
         }
     }
 
@@ -308,6 +335,10 @@ impl Incoming<'_> {
 
     /// The client's answer to a request of the server: only for one that was sent to it.
     async fn client_answer(&self, mut exchange: Exchange<'_>) -> Response {
+        if page::answered(&exchange).await {
+            exchange.recorder.only_failures();
+            return pass::accepted(&exchange);
+        }
         let scope = exchange.scope();
         let issued = match exchange.envelope.id {
             Some(id) if !exchange.modern() => self.inner.sessions.take_issued(&scope, id).await,

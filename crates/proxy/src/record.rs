@@ -101,6 +101,11 @@ impl Recorder {
         micros(self.started.elapsed())
     }
 
+    /// When the request came in.
+    pub(crate) fn at(&self) -> Option<DateTime<Utc>> {
+        self.record.as_ref().map(|record| record.at)
+    }
+
     /// The request's id.
     pub(crate) fn id(&self) -> Option<CallId> {
         self.record.as_ref().map(|record| record.id)

@@ -14,13 +14,14 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sluice_domain::{GrantId, ServerId};
 use sluice_limits::{Bindings, Clock, Unavailable};
-use sluice_mcp::RawId;
+use sluice_mcp::{Envelope, RawId};
 use sluice_vault::Vault;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::cache::Entry;
 use crate::headers;
+use crate::page;
 
 /// Sessions kept in process; more are read from the bindings again when used.
 const LOCAL: u64 = 100_000;
@@ -41,6 +42,30 @@ struct Bound {
     version: Option<String>,
     #[serde(default)]
     announces: bool,
+    #[serde(default)]
+    opens_pages: bool,
+}
+
+/// What a client says of itself when it opens a session.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) name: Option<String>,
+    /// The version that it asked for.
+    pub(crate) version: Option<String>,
+    /// It opens pages for its user.
+    pub(crate) opens_pages: bool,
+}
+
+impl Client {
+    /// As much of it as is kept.
+    pub(crate) fn of(envelope: &Envelope<'_>) -> Self {
+        let cut = |text: &str| text.chars().take(256).collect::<String>();
+        Self {
+            name: envelope.client_name.as_deref().map(cut),
+            version: envelope.initialize_version.as_deref().map(cut),
+            opens_pages: page::declared(envelope),
+        }
+    }
 }
 
 /// One open session.
@@ -60,6 +85,8 @@ pub(crate) struct Session {
     touched: AtomicI64,
     /// The server said that it announces changed lists of tools.
     announces: AtomicBool,
+    /// The client said that it opens pages for its user.
+    opens_pages: bool,
 }
 
 /// Where a session id leads.
@@ -103,6 +130,11 @@ impl Session {
     /// Whether the client was told to expect `notifications/tools/list_changed`.
     pub(crate) fn announces(&self) -> bool {
         self.announces.load(Ordering::Relaxed)
+    }
+
+    /// Whether the client said that it opens pages for its user.
+    pub(crate) const fn opens_pages(&self) -> bool {
+        self.opens_pages
     }
 
     /// Notes that the client gave up on a request; false if it is not open here.
@@ -244,7 +276,9 @@ impl Sessions {
         if bound.server != entry.route.record.server.id {
             return None;
         }
-        let session = self.make(id.to_owned(), grant, upstream, bound.client, bound.version, entry);
+        let client =
+            Client { name: bound.client, version: bound.version, opens_pages: bound.opens_pages };
+        let session = self.make(id.to_owned(), grant, upstream, client, entry);
         session.announces.store(bound.announces, Ordering::Relaxed);
         Some(session)
     }
@@ -254,8 +288,7 @@ impl Sessions {
         id: String,
         grant: GrantId,
         upstream: HeaderValue,
-        client_name: Option<String>,
-        version: Option<String>,
+        client: Client,
         entry: &Arc<Entry>,
     ) -> Arc<Session> {
         Arc::new(Session {
@@ -263,8 +296,9 @@ impl Sessions {
             grant,
             server: entry.route.record.server.id,
             upstream,
-            client_name,
-            version,
+            client_name: client.name,
+            version: client.version,
+            opens_pages: client.opens_pages,
             entry: ArcSwap::new(Arc::clone(entry)),
             open: Mutex::default(),
             touched: AtomicI64::new(self.now()),
@@ -276,8 +310,7 @@ impl Sessions {
     pub(crate) async fn bind(
         &self,
         upstream: &HeaderValue,
-        client: Option<&str>,
-        version: Option<&str>,
+        client: Client,
         entry: &Arc<Entry>,
     ) -> Option<Arc<Session>> {
         let (grant, server) = (entry.route.record.grant.id, entry.route.record.server.id);
@@ -285,18 +318,18 @@ impl Sessions {
         let random = Uuid::new_v4().simple().to_string();
         let signature = self.vault.sign(PURPOSE, &signed(grant, server, &random));
         let id = format!("{random}.{signature}");
-        let cut = |text: &str| text.chars().take(256).collect::<String>();
         let bound = Bound {
             server,
             upstream: text.to_owned(),
-            client: client.map(cut),
-            version: version.map(cut),
+            client: client.name.clone(),
+            version: client.version.clone(),
             announces: false,
+            opens_pages: client.opens_pages,
         };
         let value = serde_json::to_vec(&bound).ok()?;
         self.put(grant, &id, &value, entry).await?;
         let upstream = headers::copied(upstream)?;
-        let session = self.make(id, grant, upstream, bound.client, bound.version, entry);
+        let session = self.make(id, grant, upstream, client, entry);
         self.local.insert(session.id.clone(), Arc::clone(&session));
         Some(session)
     }
@@ -310,6 +343,7 @@ impl Sessions {
             client: session.client_name.clone(),
             version: session.version.clone(),
             announces: true,
+            opens_pages: session.opens_pages,
         };
         if let Ok(value) = serde_json::to_vec(&bound) {
             self.put(session.grant, &session.id, &value, &session.entry.load_full()).await;

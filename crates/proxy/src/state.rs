@@ -115,6 +115,7 @@ impl ProxyState {
         let budget = Budget::new(options.max_held_bytes);
         let relay = counters.relay(&Uuid::new_v4().simple().to_string());
         let remote = Remote::new(relay, budget.clone());
+        let shared = SharedResults::new(kept.clone(), Arc::clone(&vault));
         let (sessions, ending) = Sessions::new(
             vault,
             (bindings, kept.clone()),
@@ -137,7 +138,7 @@ impl ProxyState {
             seen: SeenTools::new(names),
             remote: remote.clone(),
             open: OpenCount::default(),
-            shared: SharedResults::default(),
+            shared,
             bridges: Bridges::new(options.session_idle),
             stop: CancellationToken::new(),
             clock,

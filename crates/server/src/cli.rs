@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::admin::AdminCommand;
+use crate::commands::approvals::ApprovalsCommand;
 use crate::commands::audit::AuditCommand;
 use crate::commands::catalogue::CatalogueCommand;
 use crate::commands::configuration::{ApplyArgs, ExportArgs, ImportArgs};
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     RotateKeys(RotateKeysArgs),
     /// Checks the admin audit log, or writes it out.
     Audit(AuditCommand),
+    Approvals(ApprovalsCommand),
     Export(Box<ExportArgs>),
     Import(Box<ImportArgs>),
     Apply(Box<ApplyArgs>),

@@ -15,6 +15,7 @@ mod listen;
 mod open;
 mod ports;
 mod records;
+mod remote;
 mod settings;
 mod telemetry;
 mod wire;
@@ -69,6 +70,7 @@ fn run(command: Command) -> Outcome<ExitCode> {
             Command::Export(args) => commands::configuration::export(*args).await,
             Command::Import(args) => commands::configuration::import(*args).await,
             Command::Apply(args) => commands::configuration::apply(*args).await,
+            Command::Approvals(command) => commands::approvals::run(command).await,
             Command::Demo => commands::demo::run().await,
             Command::Admin(args) => commands::admin::run(args).await,
         }
@@ -77,6 +79,6 @@ fn run(command: Command) -> Outcome<ExitCode> {
 }
 
 #[expect(clippy::print_stderr, reason = "what is wrong is told even where no log line is wanted")]
-fn complain(failure: &Failure) {
+pub(crate) fn complain(failure: &Failure) {
     eprintln!("{failure}");
 }

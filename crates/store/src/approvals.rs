@@ -17,7 +17,7 @@ pub use exceptions::{
 };
 pub use links::{ApprovalLink, create_link, find_link, use_link};
 pub use list::{ApprovalFilter, InboxKey, Past, count_pending, inbox, list, past};
-pub use run::{Taken, finish, give_up, mark_unknown, put_back, take_for_run};
+pub use run::{Taken, finish, give_up, mark_unknown, put_back, still_running, take_for_run};
 pub use sweep::{
     Closed, SealedArguments, escalate_due, expire_due, list_sealed, prune, reseal, wipe_arguments,
 };
@@ -134,7 +134,7 @@ impl<'a> NewApproval<'a> {
 pub enum Parked {
     /// A new approval.
     Created(Approval),
-    /// The same call is there already: pending, approved, denied or running.
+    /// The same call is there already: pending, approved, denied, running or lost.
     Joined(Approval),
     /// The grant has as many pending ones as it may have.
     TooMany,
@@ -250,7 +250,7 @@ pub struct SameCall<'a> {
     pub rules_digest: &'a str,
 }
 
-/// The approval that this very call has: pending, approved, denied or running, and, unless it is
+/// The approval that this very call has: pending, approved, denied, running or lost, and, unless it is
 /// running, not past its expiry.
 pub async fn find_live(
     conn: &mut Conn<'_>,
@@ -295,7 +295,7 @@ async fn unlink_due(
         conn,
         "UPDATE approvals SET live = FALSE
          WHERE workspace_id = $1 AND grant_id = $2 AND live AND expires_at <= $3
-           AND status IN ('pending', 'approved', 'denied')",
+           AND status IN ('pending', 'approved', 'denied', 'unknown')",
         workspace,
         grant,
         now

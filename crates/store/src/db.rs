@@ -112,7 +112,10 @@ impl Db {
     /// Begins a transaction that may write.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
         Ok(match &self.pools {
-            Pools::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Pools::Postgres(pool) => {
+                let pool = pool.clone();
+                Tx::Postgres(begun(async move { pool.begin().await }).await?)
+            }
             Pools::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
         })
     }
@@ -121,7 +124,10 @@ impl Db {
     pub async fn read(&self) -> Result<Tx, StoreError> {
         const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         Ok(match &self.pools {
-            Pools::Postgres(pool) => Tx::Postgres(pool.begin_with(SNAPSHOT).await?),
+            Pools::Postgres(pool) => {
+                let pool = pool.clone();
+                Tx::Postgres(begun(async move { pool.begin_with(SNAPSHOT).await }).await?)
+            }
             Pools::Sqlite { read, .. } => Tx::Sqlite(read.begin_with("BEGIN DEFERRED").await?),
         })
     }
@@ -180,6 +186,18 @@ impl Db {
             }
         }
     }
+}
+
+/// Begins in a task of its own. Dropped while it begins, a transaction of sqlx 0.9 is not rolled back,
+/// and its connection goes back to the pool inside it: the next one to use it would write into a
+/// snapshot that only reads. The task begins to the end, and what nobody waits for any more is then
+/// dropped as a whole.
+async fn begun<F>(begin: F) -> Result<Transaction<'static, Postgres>, sqlx::Error>
+where
+    F: Future<Output = Result<Transaction<'static, Postgres>, sqlx::Error>> + Send + 'static,
+{
+    // A task that panicked or was stopped with its runtime.
+    tokio::spawn(begin).await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
 /// Nothing waits for ever, whatever the server's own settings are; a migration lifts it for itself.

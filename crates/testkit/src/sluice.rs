@@ -186,6 +186,11 @@ impl Sluice {
         self.child.kill().await.expect("the child can be killed");
     }
 
+    /// Kills it as a crash would, without waiting for its end.
+    pub fn crash_now(&self) {
+        self.signal("-KILL");
+    }
+
     /// Waits for its end.
     pub async fn ended(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().await.expect("the child can be waited for");

@@ -48,6 +48,9 @@ on_both! {
         admin.post(&rotate, &json!({})).await.must(409);
         admin.delete(&one).await.must(204);
         admin.get(&one).await.must(404);
+        // What is not there is 404, whatever else is missing or wrong.
+        admin.change(Method::PATCH, &one, None, &off).await.must(404);
+        admin.change(Method::PATCH, &one, Some("\"1\""), &json!({"nothing": 1})).await.must(404);
         assert_eq!(admin.get(ENDPOINTS).await.must(200).json()["items"].as_array().map(Vec::len), Some(1));
     }
 

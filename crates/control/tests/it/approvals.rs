@@ -20,9 +20,10 @@ fn allowing(allow: TimeDelta) -> Choice {
 async fn run(world: &World, admin: &Admin, id: ApprovalId) {
     let (mut tx, now) = (world.db.begin().await.expect("begins"), world.clock.now());
     let conn = &mut tx.conn();
-    let taken = approvals::take_for_run(conn, admin.workspace, id, CallId::new(), "r", now).await;
+    let call = CallId::new();
+    let taken = approvals::take_for_run(conn, admin.workspace, id, call, "r", now).await;
     assert!(matches!(taken.expect("takes"), Some(Taken::Yours(_))));
-    approvals::finish(conn, admin.workspace, id, now).await.expect("finishes");
+    approvals::finish(conn, admin.workspace, id, call, now).await.expect("finishes");
     tx.commit().await.expect("commits");
 }
 

@@ -15,6 +15,7 @@ mod lists;
 mod log;
 mod modern;
 mod odd_answers;
+mod pages;
 mod pressure;
 mod replicas;
 mod sessions;

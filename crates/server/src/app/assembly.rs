@@ -14,7 +14,7 @@ use sluice_upstream::{Upstream, UpstreamOptions};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
-use tracing::info;
+use tracing::{info, warn};
 use url::Url;
 
 use super::routers::{self, Apps};
@@ -66,6 +66,16 @@ pub(super) async fn assemble(args: ServeArgs) -> Outcome<Running> {
     let sockets = Sockets::bind(&args.network).await?;
     let mut ground = Ground::lay(args).await?;
     let control = ground.control()?;
+    if ground.stores.db.is_sqlite() {
+        // Nobody else serves this file: what was on its way when the last process ended is lost.
+        let lost = control.close_lost_releases(true).await.map_err(Failure::dependency)?;
+        if lost > 0 {
+            warn!(
+                lost,
+                "Approved calls were on their way at the last stop; whether they ran is unknown"
+            );
+        }
+    }
     // Opened before the first route is cached: no change can fall in between.
     let changes = ChangeFeed::open(&ground.stores.db)
         .await
@@ -138,21 +148,25 @@ impl Ground {
         Ok(Control::new(parts, clock::function()))
     }
 
-    fn proxy(&self, decided: &broadcast::Sender<ApprovalId>, seen: &ToolsQueue) -> ProxyState {
+    fn proxy(&mut self, decided: &broadcast::Sender<ApprovalId>, seen: &ToolsQueue) -> ProxyState {
         let (db, vault) = (self.stores.db.clone(), Arc::clone(&self.stores.vault));
-        let approvals = StoredApprovals {
+        let approvals = Arc::new(StoredApprovals {
             db: db.clone(),
             vault: Arc::clone(&vault),
             clock: ClockOf(clock::function()),
             replica: uuid::Uuid::now_v7().to_string(),
             changed: decided.clone(),
-        };
+            running: Arc::default(),
+        });
+        // Also while what is in flight ends.
+        let stop = self.stages.draining.clone();
+        self.tasks.spawn(jobs::say_what_runs(Arc::clone(&approvals), stop));
         ProxyState::new(ProxyParts {
             routes: Arc::new(StoredRoutes(db)),
             upstream: self.upstream.clone(),
             vault,
             counters: self.stores.counters.clone(),
-            approvals: Some(Arc::new(approvals)),
+            approvals: Some(approvals),
             calls: self.logs.calls.clone(),
             security: Arc::new(self.logs.security.clone()),
             tools_seen: Arc::new(seen.clone()),

@@ -1,6 +1,7 @@
 //! What is done every few seconds or hours: approvals expire, idle sessions end, old rows go.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::clock;
+use crate::ports::StoredApprovals;
 use crate::settings::BoundsArgs;
 
 const SAVED_EVERY: Duration = Duration::from_secs(2);
@@ -20,8 +22,6 @@ const OFTEN: Duration = Duration::from_secs(5);
 /// How often messages are looked for that nobody announced.
 const LOOK: Duration = Duration::from_secs(2);
 const SELDOM: Duration = Duration::from_hours(1);
-/// A released call that nobody finished in this time was lost with its replica.
-const LOST_AFTER: Duration = Duration::from_hours(24);
 const PIECE: i64 = 5_000;
 
 /// Ends idle sessions and expired approvals until `stop`.
@@ -31,6 +31,27 @@ pub(super) async fn often(control: Control, proxy: ProxyState, stop: Cancellatio
         match control.expire_approvals().await {
             Ok(_) | Err(ControlError::Unavailable(_)) => {}
             Err(error) => error!(error = ?error, "Approvals could not be expired"),
+        }
+        match control.close_lost_releases(false).await {
+            Ok(0) | Err(ControlError::Unavailable(_)) => {}
+            Ok(lost) => warn!(
+                lost,
+                "Approved calls were lost with their replica; whether they ran is unknown"
+            ),
+            Err(error) => error!(error = ?error, "Lost calls could not be looked for"),
+        }
+    }
+}
+
+/// Says every few seconds which approved calls run here, until `stop`.
+pub(super) async fn say_what_runs(approvals: Arc<StoredApprovals>, stop: CancellationToken) {
+    while wait(OFTEN, &stop).await {
+        match tokio::time::timeout(OFTEN, approvals.say_what_runs()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                warn!(error = ?error, "The database is not told which approved calls run");
+            }
+            Err(_) => warn!("The database is slow to learn which approved calls run"),
         }
     }
 }
@@ -124,7 +145,6 @@ async fn clean(db: &Db, bounds: &BoundsArgs) -> Result<u64, StoreError> {
     let now = clock::now();
     let mut tx = db.begin().await?;
     let conn = &mut tx.conn();
-    approvals::mark_unknown(conn, None, now - LOST_AFTER, now).await?;
     changes::prune(conn, now - (bounds.stale_routes * 2).max(SELDOM)).await?;
     tx.commit().await?;
     let mut deleted = 0;

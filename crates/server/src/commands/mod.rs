@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod admin;
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod catalogue;
 pub(crate) mod configuration;

@@ -1,11 +1,13 @@
 //! Parked calls, in the database: arguments sealed, waiters woken by the change feed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use sluice_domain::{ApprovalId, ApprovalStatus, CallId, WorkspaceId};
 use sluice_limits::Clock;
 use sluice_proxy::{
@@ -15,12 +17,16 @@ use sluice_store::approvals::{self, NewApproval, Parked, SameCall, Taken};
 use sluice_store::{Db, StoreError};
 use sluice_vault::{Place, Vault};
 use tokio::sync::broadcast;
-use tracing::error;
+use tracing::{debug, error};
 
 /// Calls of one grant that may wait at once.
 const MAX_PENDING: i64 = 50;
 /// How often a waiter looks by itself, should the feed be late.
 const LOOK: Duration = Duration::from_secs(2);
+/// How long the end of a call is tried to be written, and how long its client waits for that.
+const WRITE_FOR: Duration = Duration::from_mins(5);
+const WRITE_WAIT: Duration = Duration::from_secs(1);
+const WRITE_AGAIN: Duration = Duration::from_secs(1);
 
 /// The proxy's approvals, in the database.
 #[derive(Debug)]
@@ -32,7 +38,12 @@ pub(crate) struct StoredApprovals {
     pub(crate) replica: String,
     /// Approvals that the feed says have changed.
     pub(crate) changed: broadcast::Sender<ApprovalId>,
+    /// What this replica runs.
+    pub(crate) running: Running,
 }
+
+/// Approved calls on their way, and in which workspace.
+pub(crate) type Running = Arc<Mutex<HashMap<(ApprovalId, CallId), WorkspaceId>>>;
 
 /// A clock that can be shown.
 #[derive(Clone)]
@@ -138,9 +149,12 @@ impl StoredApprovals {
     ) -> Result<Approval, StoreError> {
         let mut changed = self.changed.subscribe();
         loop {
-            let approval = self.look(workspace, id).await?;
-            if approval.status != ApprovalStatus::Pending {
-                return Ok(approval);
+            match self.look(workspace, id).await {
+                Ok(approval) if approval.status == ApprovalStatus::Pending => {}
+                Err(StoreError::DanglingReference) => return Err(StoreError::DanglingReference),
+                // Away for a while: the call is held as long as its rule says all the same.
+                Err(error) => debug!(error = ?error, "An approval cannot be read now"),
+                decided => return decided,
             }
             let told = async { while changed.recv().await.is_ok_and(|which| which != id) {} };
             tokio::time::timeout(LOOK, told).await.ok();
@@ -158,22 +172,69 @@ impl StoredApprovals {
         let by = &self.replica;
         let taken = approvals::take_for_run(&mut tx.conn(), workspace, id, call, by, now).await?;
         tx.commit().await?;
-        Ok(matches!(taken, Some(Taken::Yours(_))))
+        let yours = matches!(taken, Some(Taken::Yours(_)));
+        if yours {
+            self.running.lock().insert((id, call), workspace);
+        }
+        Ok(yours)
     }
 
-    async fn released(
-        &self,
-        workspace: WorkspaceId,
-        id: ApprovalId,
-        how: Released,
-        now: DateTime<Utc>,
-    ) -> Result<(), StoreError> {
+    /// Says of every approved call that runs here that it does.
+    pub(crate) async fn say_what_runs(&self) -> Result<(), StoreError> {
+        let running: Vec<_> =
+            self.running.lock().iter().map(|(of, workspace)| (*of, *workspace)).collect();
+        if running.is_empty() {
+            return Ok(());
+        }
+        let now = (self.clock.0)();
         let mut tx = self.db.begin().await?;
+        for ((id, call), workspace) in running {
+            approvals::still_running(&mut tx.conn(), workspace, id, call, now).await?;
+        }
+        tx.commit().await
+    }
+
+    /// Writes down how a call ended, in the background if the database lets its client wait too long.
+    async fn ended(&self, ended: Ended) -> Result<(), StoreUnavailable> {
+        let (db, running) = (self.db.clone(), Arc::clone(&self.running));
+        let writing = tokio::spawn(async move {
+            let written = tokio::time::timeout(WRITE_FOR, async {
+                while let Err(error) = ended.write(&db).await {
+                    debug!(error = ?error, "How an approved call ended cannot be written now");
+                    tokio::time::sleep(WRITE_AGAIN).await;
+                }
+            });
+            let written = written.await;
+            // From now on nobody says that it runs: if it could not be written, it is unknown soon.
+            running.lock().remove(&(ended.id, ended.call));
+            written.map_err(|_| StoreUnavailable)
+        });
+        match tokio::time::timeout(WRITE_WAIT, writing).await {
+            Ok(Ok(written)) => written,
+            Ok(Err(_)) | Err(_) => Err(StoreUnavailable),
+        }
+    }
+}
+
+/// How a released call ended.
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    workspace: WorkspaceId,
+    id: ApprovalId,
+    call: CallId,
+    how: Released,
+    at: DateTime<Utc>,
+}
+
+impl Ended {
+    async fn write(&self, db: &Db) -> Result<(), StoreError> {
+        let Self { workspace, id, call, how, at } = *self;
+        let mut tx = db.begin().await?;
         let conn = &mut tx.conn();
         match how {
-            Released::Ran => approvals::finish(conn, workspace, id, now).await?,
-            Released::NotRun => approvals::put_back(conn, workspace, id, now).await?,
-            Released::Unknown => approvals::give_up(conn, workspace, id, now).await?,
+            Released::Ran => approvals::finish(conn, workspace, id, call, at).await?,
+            Released::NotRun => approvals::put_back(conn, workspace, id, call, at).await?,
+            Released::Unknown => approvals::give_up(conn, workspace, id, call, at).await?,
         };
         tx.commit().await
     }
@@ -223,11 +284,11 @@ impl Approvals for StoredApprovals {
         &self,
         workspace: WorkspaceId,
         id: ApprovalId,
-        _call: CallId,
+        call: CallId,
         how: Released,
         now: DateTime<Utc>,
     ) -> BoxFuture<'_, Result<(), StoreUnavailable>> {
-        self.released(workspace, id, how, now).map(told).boxed()
+        self.ended(Ended { workspace, id, call, how, at: now }).boxed()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The proxy's ports, plugged into the store.
 
 mod approvals;
+#[cfg(test)]
+mod model;
 mod routes;
 mod security;
 mod tools;

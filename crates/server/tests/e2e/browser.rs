@@ -1,17 +1,34 @@
-//! The whole path in a real browser, on the binary, with a real MCP server behind it. The script is
-//! `e2e/browser.mjs`; what it finds wrong on any page fails the test.
+//! The whole path in a real browser, on the binary, with a real MCP server behind it. The scripts are
+//! `e2e/browser.mjs` and `e2e/inbox.mjs`; what they find wrong on any page fails the test.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use sluice_testkit::Sluice;
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use crate::world::{Upstream, e2e, needed, node, setup};
+use crate::world::{Upstream, Workspace, e2e, needed, node, setup, text};
+
+const TOOL: &str = "executePython";
+const PASSWORD: &str = "a long enough password";
 
 /// Where screenshots are kept for a person to look at.
 fn shots() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots")
+}
+
+/// The script found nothing wrong, and ran to its last line.
+fn came_to_its_end(output: &Output, sluice: &Sluice) {
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<Value> =
+        out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let faults: Vec<&Value> = lines.iter().filter(|line| line["step"] == "fault").collect();
+    assert!(faults.is_empty(), "{faults:#?}\n{err}");
+    assert!(output.status.success(), "{out}\n{err}\n{}", sluice.said());
+    assert!(lines.iter().any(|line| line["step"] == "end"), "the script came to its end\n{out}");
 }
 
 #[tokio::test]
@@ -30,13 +47,57 @@ async fn a_newcomer_caps_a_runaway_tool_in_the_browser() {
         .output()
         .await
         .expect("node starts");
-    let (out, err) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<Value> =
-        out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let faults: Vec<&Value> = lines.iter().filter(|line| line["step"] == "fault").collect();
-    assert!(faults.is_empty(), "{faults:#?}\n{err}");
-    assert!(output.status.success(), "{out}\n{err}\n{}", sluice.said());
-    assert!(lines.iter().any(|line| line["step"] == "end"), "the script came to its end\n{out}");
+    came_to_its_end(&output, &sluice);
+    sluice.stop().await;
+}
+
+#[tokio::test]
+async fn an_approver_decides_calls_in_the_browser_and_they_are_released() {
+    let upstream = Upstream::python().await;
+    let sluice = setup().serve().await;
+    let workspace = Workspace::new(&sluice).await;
+    let server = workspace.connect("python-sandbox", &upstream.url).await;
+    let document = json!({
+        "version": "1", "default": "deny",
+        "tools": { TOOL: { "approve_if": [{ "conditions": [] }], "approval": { "hold": "10m" } } },
+    });
+    let policy = workspace.policy(&server, "asks", document).await;
+    let token = workspace.grant(&server, "agent", &policy).await;
+    let setting = ["admin", "reset-password", "--email", "ann@example.com", "--password-stdin"];
+    let mut command = sluice.setup().command(setting);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the binary starts");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(PASSWORD.as_bytes()).await.expect("it reads");
+    drop(input);
+    assert!(child.wait().await.expect("it ends").success());
+    let output = Command::new(node())
+        .arg("inbox.mjs")
+        .current_dir(e2e())
+        .env("BASE", format!("http://localhost:{}", sluice.address().port()))
+        .env("WORKSPACE", "acme")
+        .env("EMAIL", "ann@example.com")
+        .env("PASSWORD", PASSWORD)
+        .env("PROXY_URL", text(&server["proxy_url"]))
+        .env("TOKEN", token)
+        .env("TOOL", TOOL)
+        .env("CHROMIUM", needed("SLUICE_TEST_CHROMIUM"))
+        .env("SHOTS", shots())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .expect("node starts");
+    came_to_its_end(&output, &sluice);
+    // Everything that was done there stands in the approvals' histories.
+    let all = workspace.get("/approvals").await;
+    let mut seen = std::collections::BTreeSet::new();
+    for approval in all["items"].as_array().expect("items") {
+        let events = workspace.get(&format!("/approvals/{}/events", text(&approval["id"]))).await;
+        let events = events["items"].as_array().expect("items").clone();
+        seen.extend(events.iter().map(|event| text(&event["kind"]).to_owned()));
+    }
+    for kind in ["asked", "shown", "revealed", "approved", "denied", "released", "ran"] {
+        assert!(seen.contains(kind), "no {kind} in {seen:?}");
+    }
     sluice.stop().await;
 }

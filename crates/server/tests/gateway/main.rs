@@ -1,5 +1,7 @@
 //! End-to-end tests of the binary: started as a process, driven over REST and MCP.
 
+mod approvals;
+mod approvals_cli;
 mod attacks;
 mod audit;
 mod configuration;

@@ -30,7 +30,8 @@ pub async fn take_for_run(
 ) -> Result<Option<Taken>, StoreError> {
     let taken = execute!(
         conn,
-        "UPDATE approvals SET status = 'running', run_at = $3, run_by = $4, run_call_id = $5
+        "UPDATE approvals SET status = 'running', run_at = $3, run_seen_at = $3, run_by = $4,
+                run_call_id = $5
          WHERE workspace_id = $1 AND id = $2 AND status = 'approved' AND live AND expires_at > $3",
         workspace,
         id,
@@ -48,40 +49,68 @@ pub async fn take_for_run(
     Ok(approval.map(if taken { Taken::Yours } else { Taken::No }))
 }
 
-/// The upstream answered: the approval is used up. Says whether it was running.
+/// Notes that a released call still runs, so that nobody takes it for lost.
+pub async fn still_running(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    id: ApprovalId,
+    call: CallId,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    execute!(
+        conn,
+        "UPDATE approvals SET run_seen_at = $4
+         WHERE workspace_id = $1 AND id = $2 AND run_call_id = $3 AND status = 'running'",
+        workspace,
+        id,
+        call,
+        now
+    )?;
+    Ok(())
+}
+
+/// The upstream answered: the approval is used up. Says whether it was running, as this call, or was
+/// taken for lost meanwhile.
 pub async fn finish(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
     id: ApprovalId,
+    call: CallId,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    end(conn, workspace, id, ApprovalStatus::Used, now).await
+    end(conn, workspace, id, call, ApprovalStatus::Used, now).await
 }
 
-/// The call was released, and whether it ran is not known. Says whether it was running.
+/// The call was released, and whether it ran is not known; until its expiry the same call is told so.
+/// Says whether it was running, as this call.
 pub async fn give_up(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
     id: ApprovalId,
+    call: CallId,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    end(conn, workspace, id, ApprovalStatus::Unknown, now).await
+    end(conn, workspace, id, call, ApprovalStatus::Unknown, now).await
 }
 
 async fn end(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
     id: ApprovalId,
+    call: CallId,
     status: ApprovalStatus,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let ended = execute!(
         conn,
-        "UPDATE approvals SET status = $3, live = FALSE, finished_at = $4
-         WHERE workspace_id = $1 AND id = $2 AND status = 'running'",
+        "UPDATE approvals SET status = $4, live = $5, finished_at = $6
+         WHERE workspace_id = $1 AND id = $2 AND run_call_id = $3
+           AND (status = 'running' OR (status = 'unknown' AND NOT $5))",
         workspace,
         id,
+        call,
         status,
+        status == ApprovalStatus::Unknown,
         now
     )? > 0;
     if ended {
@@ -96,19 +125,22 @@ async fn end(
 }
 
 /// The release was refused before anything was sent (a limit, a lost connection): the approval
-/// is good again until it expires. Says whether it was running.
+/// is good again until it expires. Says whether it was running, as this call.
 pub async fn put_back(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
     id: ApprovalId,
+    call: CallId,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let back = execute!(
         conn,
-        "UPDATE approvals SET status = 'approved', run_at = NULL, run_by = NULL, run_call_id = NULL
-         WHERE workspace_id = $1 AND id = $2 AND status = 'running'",
+        "UPDATE approvals SET status = 'approved', run_at = NULL, run_seen_at = NULL, run_by = NULL,
+                run_call_id = NULL
+         WHERE workspace_id = $1 AND id = $2 AND run_call_id = $3 AND status = 'running'",
         workspace,
-        id
+        id,
+        call
     )? > 0;
     if back {
         note(conn, workspace, id, NewEvent::of(ApprovalEventKind::NotRun), now).await?;
@@ -117,24 +149,21 @@ pub async fn put_back(
     Ok(back)
 }
 
-/// What was released before `released_before` and never finished, in any workspace (or only by
-/// the replica `by`, which knows at its start that it runs nothing yet), becomes "unknown": it is
-/// never run again.
+/// What was released and whose replica has not said since `seen_before` that it still runs, in any
+/// workspace, becomes "unknown": it is never run again.
 pub async fn mark_unknown(
     conn: &mut Conn<'_>,
-    by: Option<&str>,
-    released_before: DateTime<Utc>,
+    seen_before: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<Vec<Closed>, StoreError> {
     let lost = fetch_all!(
         conn,
         Closed,
-        "UPDATE approvals SET status = 'unknown', live = FALSE, finished_at = $1
-         WHERE status = 'running' AND run_at < $2 AND ($3 IS NULL OR run_by = $3)
+        "UPDATE approvals SET status = 'unknown', finished_at = $1
+         WHERE status = 'running' AND COALESCE(run_seen_at, run_at) < $2
          RETURNING workspace_id, id, status, reservation, demands",
         now,
-        released_before,
-        by
+        seen_before
     )?;
     for approval in &lost {
         let (workspace, id) = (approval.workspace_id, approval.id);

@@ -48,8 +48,13 @@ pub(crate) async fn decide(
     approvals::decide(conn, a.workspace, id, by).await.expect("decides").expect("is there")
 }
 
+/// The call under which [`take`] runs.
+pub(crate) fn run() -> CallId {
+    CallId::from_uuid(uuid::Uuid::from_u128(7))
+}
+
 pub(crate) async fn take(conn: &mut Conn<'_>, a: &World, id: ApprovalId) -> Taken {
-    approvals::take_for_run(conn, a.workspace, id, CallId::new(), "replica-1", later(20))
+    approvals::take_for_run(conn, a.workspace, id, run(), "replica-1", later(20))
         .await
         .expect("takes")
         .expect("is there")

@@ -8,7 +8,7 @@ use sluice_store::approvals::{Exception, InboxKey, NewApproval, NewEvent, Parked
 use sluice_store::{Conn, Db, approvals, members, tools, workspaces};
 use sluice_testkit::on_both;
 
-use crate::approvals::{begin_with_world, by, decide, park, take};
+use crate::approvals::{begin_with_world, by, decide, park, run, take};
 use crate::support::{World, approval, kept, later, now, read_tool};
 
 async fn kinds(conn: &mut Conn<'_>, a: &World, id: ApprovalId) -> Vec<ApprovalEventKind> {
@@ -34,9 +34,9 @@ on_both! {
         let conn = &mut tx.conn();
         decide(conn, &a, id, by(a.user, true)).await;
         take(conn, &a, id).await;
-        approvals::put_back(conn, a.workspace, id, later(21)).await.unwrap();
+        approvals::put_back(conn, a.workspace, id, run(), later(21)).await.unwrap();
         take(conn, &a, id).await;
-        approvals::finish(conn, a.workspace, id, later(22)).await.unwrap();
+        approvals::finish(conn, a.workspace, id, run(), later(22)).await.unwrap();
         let all = [ApprovalEventKind::Asked, ApprovalEventKind::Approved, ApprovalEventKind::Released, ApprovalEventKind::NotRun, ApprovalEventKind::Released, ApprovalEventKind::Ran];
         let mut noted = kinds(conn, &a, id).await;
         noted.sort_unstable();
@@ -66,7 +66,7 @@ on_both! {
         decide(conn, &a, denied, by(a.user, false)).await;
         decide(conn, &a, lost, by(a.user, true)).await;
         take(conn, &a, lost).await;
-        approvals::mark_unknown(conn, None, later(60), later(60)).await.unwrap();
+        approvals::mark_unknown(conn, later(60), later(60)).await.unwrap();
         approvals::expire_due(conn, later(1800), 100).await.unwrap();
         assert_eq!(kinds(conn, &a, late).await, [ApprovalEventKind::Asked, ApprovalEventKind::Expired]);
         assert_eq!(kinds(conn, &a, denied).await, [ApprovalEventKind::Asked, ApprovalEventKind::Denied]);

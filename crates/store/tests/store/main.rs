@@ -4,6 +4,7 @@ mod accounts;
 mod approvals;
 mod audit;
 mod calls;
+mod cancelled;
 mod catalogue;
 mod configuration;
 mod feed;

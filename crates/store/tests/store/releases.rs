@@ -8,7 +8,7 @@ use sluice_store::{Db, approvals};
 use sluice_testkit::on_both;
 use tokio::sync::Barrier;
 
-use crate::approvals::{begin_with_world, by, decide, park, take};
+use crate::approvals::{begin_with_world, by, decide, park, run, take};
 use crate::support::{approval, later};
 
 on_both! {
@@ -49,9 +49,9 @@ on_both! {
             matches!(&parked, Parked::Joined(running) if running.id == id && running.status == ApprovalStatus::Running),
             "{parked:?}"
         );
-        assert!(approvals::finish(conn, a.workspace, id, later(40)).await.unwrap());
-        assert!(!approvals::finish(conn, a.workspace, id, later(40)).await.unwrap());
-        assert!(!approvals::put_back(conn, a.workspace, id, later(40)).await.unwrap());
+        assert!(approvals::finish(conn, a.workspace, id, run(), later(40)).await.unwrap());
+        assert!(!approvals::finish(conn, a.workspace, id, run(), later(40)).await.unwrap());
+        assert!(!approvals::put_back(conn, a.workspace, id, run(), later(40)).await.unwrap());
         assert!(
             matches!(take(conn, &a, id).await, Taken::No(used) if used.status == ApprovalStatus::Used)
         );
@@ -72,7 +72,7 @@ on_both! {
         let conn = &mut tx.conn();
         decide(conn, &a, id, by(a.user, true)).await;
         assert!(matches!(take(conn, &a, id).await, Taken::Yours(_)));
-        assert!(approvals::put_back(conn, a.workspace, id, later(20)).await.unwrap());
+        assert!(approvals::put_back(conn, a.workspace, id, run(), later(20)).await.unwrap());
         assert!(matches!(take(conn, &a, id).await, Taken::Yours(_)));
     }
 
@@ -83,17 +83,41 @@ on_both! {
         let conn = &mut tx.conn();
         decide(conn, &a, id, by(a.user, true)).await;
         take(conn, &a, id).await;
-        assert_eq!(
-            approvals::mark_unknown(conn, Some("replica-2"), later(60), later(60)).await.unwrap(),
-            []
-        );
-        assert_eq!(approvals::mark_unknown(conn, None, later(20), later(60)).await.unwrap(), []);
-        let lost =
-            approvals::mark_unknown(conn, Some("replica-1"), later(60), later(60)).await.unwrap();
+        // As long as its replica says that it runs, it is not lost.
+        assert_eq!(approvals::mark_unknown(conn, later(20), later(60)).await.unwrap(), []);
+        approvals::still_running(conn, a.workspace, id, run(), later(40)).await.unwrap();
+        approvals::still_running(conn, a.workspace, id, CallId::new(), later(90)).await.unwrap();
+        assert_eq!(approvals::mark_unknown(conn, later(40), later(60)).await.unwrap(), []);
+        let lost = approvals::mark_unknown(conn, later(41), later(60)).await.unwrap();
         assert_eq!((lost.len(), lost[0].id, lost[0].status), (1, id, ApprovalStatus::Unknown));
         assert!(matches!(take(conn, &a, id).await, Taken::No(_)));
-        assert!(!approvals::put_back(conn, a.workspace, id, later(61)).await.unwrap());
-        assert!(!approvals::give_up(conn, a.workspace, id, later(61)).await.unwrap());
+        assert!(!approvals::put_back(conn, a.workspace, id, run(), later(61)).await.unwrap());
+        assert!(!approvals::give_up(conn, a.workspace, id, run(), later(61)).await.unwrap());
+        // The same call is told so until the approval's time is over, and only then asks anew.
+        let same = approval(&a, "d").same_call();
+        let found = approvals::find_live(conn, a.workspace, same, later(1799)).await.unwrap();
+        assert_eq!(found.map(|found| found.status), Some(ApprovalStatus::Unknown));
+        let anew = NewApproval { expires_at: later(3600), ..approval(&a, "d") };
+        let parked =
+            approvals::create_or_join(conn, a.workspace, anew, 100, later(1800)).await.unwrap();
+        assert!(matches!(parked, Parked::Created(_)), "{parked:?}");
+        // Was it only slow, then its end is known after all.
+        assert!(!approvals::finish(conn, a.workspace, id, CallId::new(), later(1801)).await.unwrap());
+        assert!(approvals::finish(conn, a.workspace, id, run(), later(1801)).await.unwrap());
+    }
+
+    async fn only_the_call_that_runs_says_how_it_ended(db: Db) {
+        let a = begin_with_world(&db).await;
+        let id = park(&db, &a, &approval(&a, "d")).await.id;
+        let mut tx = db.begin().await.unwrap();
+        let conn = &mut tx.conn();
+        decide(conn, &a, id, by(a.user, true)).await;
+        take(conn, &a, id).await;
+        let earlier = CallId::new();
+        assert!(!approvals::put_back(conn, a.workspace, id, earlier, later(21)).await.unwrap());
+        assert!(!approvals::finish(conn, a.workspace, id, earlier, later(21)).await.unwrap());
+        assert!(!approvals::give_up(conn, a.workspace, id, earlier, later(21)).await.unwrap());
+        assert!(approvals::finish(conn, a.workspace, id, run(), later(22)).await.unwrap());
     }
 
     async fn what_is_late_is_late(db: Db) {
@@ -168,7 +192,7 @@ on_both! {
         let conn = &mut tx.conn();
         decide(conn, &a, closed, by(a.user, true)).await;
         take(conn, &a, closed).await;
-        approvals::finish(conn, a.workspace, closed, later(40)).await.unwrap();
+        approvals::finish(conn, a.workspace, closed, run(), later(40)).await.unwrap();
         assert_eq!(approvals::wipe_arguments(conn, later(40)).await.unwrap(), 0);
         assert_eq!(approvals::wipe_arguments(conn, later(41)).await.unwrap(), 1);
         let wiped = approvals::find(conn, a.workspace, closed).await.unwrap().unwrap();

@@ -259,7 +259,7 @@ on_both! {
         assert_eq!(approvals::decide(conn, b.workspace, made.id, by).await.unwrap(), None);
         let taken = approvals::take_for_run(conn, b.workspace, made.id, CallId::new(), "r", now());
         assert_eq!(taken.await.unwrap(), None);
-        assert!(!approvals::finish(conn, b.workspace, made.id, now()).await.unwrap());
+        assert!(!approvals::finish(conn, b.workspace, made.id, CallId::new(), now()).await.unwrap());
         assert_eq!(approvals::decisions(conn, b.workspace, made.id).await.unwrap(), []);
         let kept = approvals::find(conn, a.workspace, made.id).await.unwrap().unwrap();
         assert_eq!(kept.status, ApprovalStatus::Pending);

@@ -8,7 +8,8 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::json;
-use sluice_control::{ApprovalNews, Control, Page, Viewer};
+use sluice_control::{ApprovalNews, ApprovalsOf, Control, Page, Viewer};
+use sluice_domain::ApprovalStatus;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -80,8 +81,10 @@ impl Feed {
     async fn state(&mut self) -> Option<Event> {
         self.still_welcome().await?;
         let pending = self.control.pending_approvals(&self.viewer).await.ok()?;
-        let first = self.control.inbox(&self.viewer, Page::first(20)).await.ok()?;
-        let newest = first.items.iter().max_by_key(|approval| approval.id).map(|approval| {
+        // Of however many wait: the inbox's first page has the riskiest, not the newest.
+        let of = ApprovalsOf { status: Some(ApprovalStatus::Pending), ..ApprovalsOf::default() };
+        let found = self.control.approvals(&self.viewer, &of, Page::first(1)).await.ok()?;
+        let newest = found.items.first().map(|approval| {
             json!({"id": approval.id, "tool": approval.tool, "grant": approval.grant_label})
         });
         let state = json!({"pending": pending, "newest": newest});
