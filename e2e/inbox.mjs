@@ -111,6 +111,9 @@ const third = call({ code: 'print(3)' });
 const fourth = call({ code: 'print(4)' });
 await waits(4);
 
+must((await page.locator('.tabs a').first().innerText()) === 'Waiting 4', 'the tab does not count what came');
+must(/^4\b/.test(await page.locator('.side nav a[href$="/approvals"] .count').innerText()), 'the menu does not count what came');
+
 // 3. The oldest first of what is equally risky; what is open is read in full, with its risk and why.
 await look('inbox');
 await rows.first().click();

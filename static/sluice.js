@@ -264,13 +264,16 @@ function inbox(box) {
     for (const tick of $$("input[name=id]", list)) tick.checked = ticked.includes(tick.value);
     if (focused) $$("a[data-row]", list).find((row) => row.href === focused)?.focus();
     const panel = $("[data-inbox-open]", box);
-    const typing = panel?.contains(document.activeElement) || $("textarea", panel)?.value;
-    if (!typing) panel?.replaceChildren(...($("[data-inbox-open]", page)?.childNodes ?? []));
+    const typing = panel && (panel.contains(document.activeElement) || $("textarea", panel)?.value);
+    if (panel && !typing) panel.replaceChildren(...($("[data-inbox-open]", page)?.childNodes ?? []));
     localTimes(box);
-    for (const entry of $$("nav a[href$='/approvals']")) {
-      $(".count", entry)?.remove();
-      const count = $(`nav a[href$='/approvals'] .count`, page);
-      if (count) entry.append(count.cloneNode(true));
+    $(".tabs")?.replaceChildren(...($(".tabs", page)?.childNodes ?? []));
+    const counted = (root) => $$("nav:not(.tabs) a[href$='/approvals'], details.fold > summary", root);
+    const counts = counted(page);
+    for (const [index, place] of counted(document).entries()) {
+      $(".count", place)?.remove();
+      const count = counts[index] && $(".count", counts[index]);
+      if (count) place.append(count.cloneNode(true));
     }
   };
   const source = new EventSource(box.dataset.inbox);
