@@ -99,6 +99,7 @@ await waits(1);
 
 // 2. With an open inbox it is not read anew: what stands in the page stays there. Notifications only
 //    once the person asked for them.
+await page.waitForFunction(() => document.title.startsWith('(1)'));
 await page.evaluate(() => { window.still = true; });
 must((await page.evaluate(() => window.notes.length)) === 0, 'notifies without having been asked to');
 await page.getByRole('button', { name: 'Notify me in this browser' }).click();

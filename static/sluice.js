@@ -249,6 +249,7 @@ function tryIt(form) {
 // The inbox: the server says that something changed, and the page is read again. What is open stays
 // open, so that nobody decides another call than the one that was read.
 function inbox(box) {
+  const rows = () => $$("a[data-row]", box);
   const open = () => $("a[data-row][aria-current]", box);
   if (open() && !new URLSearchParams(location.search).has("open")) history.replaceState(null, "", open().href);
   let seen;
@@ -290,17 +291,19 @@ function inbox(box) {
     }
     if (newest && newest.id > (seen ?? "")) seen = newest.id;
     else seen ??= "";
-    if (!first) again();
+    // What came between the page and the first word of the server is not in the page yet.
+    const known = newest ? rows().some((row) => row.href.endsWith(newest.id)) : rows().length === 0;
+    if (!first || !known) again();
   });
   addEventListener("pagehide", () => source.close());
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select")) return;
-    const rows = $$("a[data-row]", box);
-    const at = rows.findIndex((row) => row === document.activeElement);
-    const here = at < 0 ? rows.indexOf(open()) : at;
+    const all = rows();
+    const at = all.indexOf(document.activeElement);
+    const here = at < 0 ? all.indexOf(open()) : at;
     const to = { j: here + 1, k: here - 1 }[event.key];
-    if (to !== undefined) rows[Math.min(rows.length - 1, Math.max(0, to))]?.focus();
-    if (event.key === "x" && rows[here]) $("input[name=id]", rows[here].closest("li"))?.click();
+    if (to !== undefined) all[Math.min(all.length - 1, Math.max(0, to))]?.focus();
+    if (event.key === "x" && all[here]) $("input[name=id]", all[here].closest("li"))?.click();
     if (event.key === "a") $("[data-decide] button[value=approve]", box)?.focus();
     if (event.key === "d") $("[data-decide] button[value=deny]", box)?.focus();
   });

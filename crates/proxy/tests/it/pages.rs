@@ -2,6 +2,7 @@
 //! up on a call while it waited are not surprised by its run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use http::Method;
@@ -9,6 +10,7 @@ use serde_json::Value;
 use sluice_domain::ApprovalStatus;
 use sluice_proxy::Approvals;
 use sluice_testkit::http::{Answer, Opened};
+use tokio::time::timeout;
 
 use crate::fake_approvals::FakeApprovals;
 use crate::gateway::{Gateway, Grant, Setup, call, code};
@@ -203,6 +205,31 @@ async fn a_session_whose_client_opens_pages_is_asked_on_the_calls_stream() {
     assert!(second.contains("ran") && second.contains("\"id\":6"), "{second}");
     assert!(!second.contains("elicitation"), "{second}");
     assert_eq!(scene.stage.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_whose_client_left_waits_approved_and_unused_for_the_next_one() {
+    for told in [false, true] {
+        let scene = scene("10m").await;
+        let plain = call("7", "echo", "{}");
+        let meta = "\"_meta\":{\"progressToken\":1},\"arguments\"";
+        let body = if told { plain.replace("\"arguments\"", meta) } else { plain.clone() };
+        tokio::select! {
+            _ = scene.grant.post(&scene.gateway, &[], &body) => panic!("it is held"),
+            () = scene.approvals.held(1) => {}
+        }
+        let gone = async {
+            while scene.gateway.state.sizes().open > 0 {
+                // The gateway tells nobody that it noticed.
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), gone).await.expect("it notices that its client left");
+        scene.approvals.decide(0, ApprovalStatus::Approved, None);
+        assert_eq!(scene.stage.count(), 0, "{told}");
+        assert!(scene.grant.post(&scene.gateway, &[], &plain).await.text().contains("ran"));
+        assert_eq!((scene.stage.count(), scene.approvals.count()), (1, 1), "{told}");
+    }
 }
 
 #[tokio::test]

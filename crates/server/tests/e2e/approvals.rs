@@ -113,7 +113,7 @@ async fn patiently(workspace: &Workspace<'_>, server: &Value, policy: &Value, na
     let told = agent.next("call").await;
     assert_eq!(told["is_error"], true, "{name}: {told}");
     let seconds = told["seconds"].as_f64().expect("a number");
-    assert!((45.0..60.0).contains(&seconds), "{name}: held for {seconds} s");
+    assert!(seconds >= 45.0, "{name}: held for {seconds} s");
     let decision = &told["meta"]["dev.sluice/decision"];
     let id = text(&decision["approval"]["id"]).to_owned();
     assert_eq!(decision["code"], "approval_pending", "{name}");
