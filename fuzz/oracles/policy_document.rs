@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use sluice_policy::edit::apply_rule;
 use sluice_policy::{
-    Arguments, CallInput, Checked, CompiledPolicy, DefaultAction, KnownTool, Mode, ProblemSeverity,
-    Verdict, check, check_bytes, compile, diff, sentences,
+    Arguments, CallInput, Checked, CompiledPolicy, Condition, DefaultAction, KnownTool, Mode, Path,
+    ProblemSeverity, Verdict, check, check_bytes, compile, diff, sentences,
 };
 
 /// Tools that the server has, so that the warnings about them run as well.
@@ -78,6 +78,7 @@ fn sound(text: &str, policy: &CompiledPolicy, long: &Value) {
         assert_eq!(policy.document(), written_out.document());
         assert_eq!(diff(text, &long), Ok(Vec::new()));
     }
+    written_as_read(policy);
     assert!(sentences(policy.document()).iter().all(|sentence| sentence.text.ends_with('.')));
     let names = policy.document().tools.iter().map(|(name, _)| name.as_str());
     for tool in names.chain(["t", "create_charge", ""]).take(8) {
@@ -107,4 +108,27 @@ fn never_against_its_word(policy: &CompiledPolicy, call: &CallInput<'_>) {
     assert_eq!(decision.observed, decision.would_be.is_some());
     assert!(!decision.trace.is_empty());
     serde_json::to_string(&decision.trace).expect("a trace");
+}
+
+/// Every path, written out, is read as the same path.
+fn written_as_read(policy: &CompiledPolicy) {
+    let document = policy.document();
+    let entries = document.tools.iter().map(|(_, entry)| entry).chain([&document.all_tools]);
+    for entry in entries {
+        let rules = entry.require.iter().chain(&entry.deny_if).chain(&entry.approve_if);
+        rules.flat_map(|rule| &rule.conditions).for_each(condition);
+        entry.limits.iter().filter_map(|limit| limit.increment_from.as_ref()).for_each(path);
+    }
+}
+
+fn condition(one: &Condition) {
+    match one {
+        Condition::Compare(comparison) => path(&comparison.path),
+        Condition::Any(inner) => inner.iter().for_each(condition),
+        Condition::Not(inner) => condition(inner),
+    }
+}
+
+fn path(path: &Path) {
+    assert_eq!(Path::parse(&path.to_string()).as_ref(), Ok(path));
 }

@@ -29,6 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(simulate))
         .routes(routes!(simulate_new))
         .routes(routes!(test))
+        .routes(routes!(test_new))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -334,7 +335,8 @@ impl From<CasesReport> for TestedBody {
     }
 }
 
-/// Runs policy tests: calls with the outcome that is expected of each. Counters count as empty.
+/// Runs policy tests: calls with the outcome that is expected of each. They are of the document alone, as
+/// for `sluice policy test`: counters count as empty, tools as known and unchanged.
 #[utoipa::path(
     post, path = "/workspaces/{ws}/policies/{id}/test", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Tests,
@@ -347,12 +349,37 @@ async fn test(
     JsonBody(body): JsonBody<Tests>,
 ) -> Result<Json<TestedBody>, Problem> {
     let policy = control.policy(&viewer, id).await?;
+    tested(&policy.document, body, &control)
+}
+
+/// The same for a document that is not saved yet.
+#[utoipa::path(
+    post, path = "/workspaces/{ws}/servers/{id}/policies/test", tag = "Policies",
+    params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Tests,
+    responses((status = 200, body = TestedBody), Refusals),
+)]
+async fn test_new(
+    State(control): State<Control>,
+    As(viewer): As<Viewer>,
+    PathId(server): PathId<ServerId>,
+    JsonBody(body): JsonBody<Tests>,
+) -> Result<Json<TestedBody>, Problem> {
+    control.server(&viewer, server).await?;
+    if body.document.is_none() {
+        let fault = Fault::new("/document", "missing_field", "give a document");
+        return Err(Problem::invalid(fault));
+    }
+    tested("", body, &control)
+}
+
+/// Runs tests on the document that they bring, else on `stored`.
+fn tested(stored: &str, body: Tests, control: &Control) -> Result<Json<TestedBody>, Problem> {
     let most = usize::try_from(sluice_control::MAX_TRIALS).unwrap_or(usize::MAX);
     if body.cases.len() > most {
         let detail = format!("at most {most} tests run at once");
         return Err(Problem::invalid(Fault::new("/cases", "too_many", detail)));
     }
-    let text = body.document.as_ref().map_or(policy.document.as_str(), |document| document.get());
+    let text = body.document.as_ref().map_or(stored, |document| document.get());
     let compiled = compile(text).map_err(|problems| {
         let fault = |problem: &DocumentProblem| {
             let place = format!("/document{}", problem.pointer);

@@ -88,6 +88,12 @@ pub(crate) fn definition(tool: &Tool) -> Result<ToolDefinition, ControlError> {
     serde_json::from_str(&tool.definition).map_err(|error| unreadable("definition", &error))
 }
 
+/// What calls are checked against: the definition that was reviewed last, else the one read last.
+pub(crate) fn pinned(tool: &Tool) -> Result<ToolDefinition, ControlError> {
+    let text = tool.reviewed_definition.as_ref().unwrap_or(&tool.definition);
+    serde_json::from_str(text).map_err(|error| unreadable("definition", &error))
+}
+
 fn view(tool: Tool) -> Result<ToolView, ControlError> {
     let definition = definition(&tool)?;
     // A rating of an earlier version of the classifier may lack a part; it is made anew.

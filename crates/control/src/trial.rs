@@ -2,18 +2,18 @@
 //! Nothing is charged and nothing is forwarded. For made-up calls counters count as empty; for those
 //! of the log limits are counted anew, in the order of time.
 
+mod place;
+
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{CallId, CallRecord, Code, Outcome, ServerId, ToolState};
+use sluice_domain::{CallId, CallRecord, Code, Outcome, ServerId};
 use sluice_policy::{
-    Arguments, CallInput, ChangedCall, CompiledPolicy, Decision, RecordedCall, Settings,
-    SimulatedCall, SimulatedOutcome, Simulation, SimulationComparison, Tally, ToolFacts, Verdict,
-    compare, compile, simulate,
+    Arguments, ChangedCall, CompiledPolicy, Decision, RecordedCall, SimulatedCall,
+    SimulatedOutcome, Simulation, SimulationComparison, Tally, Verdict, compare, compile, simulate,
 };
-use sluice_store::servers::Server;
-use sluice_store::tools::Tool;
 
+use self::place::Place;
 use crate::policies::fault;
 use crate::{CallsOf, Control, ControlError, Fault, Page, Viewer};
 
@@ -126,69 +126,6 @@ pub struct Compared {
     pub changed: Vec<ChangedTrial>,
 }
 
-struct Place<'a> {
-    server: &'a Server,
-    tools: HashMap<&'a str, &'a Tool>,
-}
-
-impl<'a> Place<'a> {
-    fn new(server: &'a Server, tools: &'a [Tool]) -> Self {
-        let tools = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
-        Self { server, tools }
-    }
-
-    /// The tool calls among these, and what the simulator wants to know of them.
-    fn recorded<'c>(&self, calls: &'c [CallRecord]) -> (Vec<&'c CallRecord>, Vec<RecordedCall>) {
-        let recorded = |call: &CallRecord| {
-            let tool = call.tool.clone()?;
-            Some(RecordedCall {
-                at: call.at,
-                facts: self.facts(&tool),
-                tool,
-                arguments: call.arguments.clone(),
-                grant: call.grant.to_string(),
-                grant_label: call.grant_label.clone(),
-                session: call.session.clone(),
-                client_name: call.client_name.clone(),
-            })
-        };
-        calls.iter().filter_map(|call| Some((call, recorded(call)?))).unzip()
-    }
-
-    fn facts(&self, tool: &str) -> ToolFacts {
-        match self.tools.get(tool) {
-            Some(tool) => ToolFacts {
-                known: tool.state != ToolState::Gone,
-                changed: tool.state == ToolState::Changed,
-                held: tool.state == ToolState::Held,
-                category: Some(tool.category),
-                severity: Some(tool.severity),
-            },
-            // Before the first read nothing is known, and nothing is refused for it here.
-            None if !self.server.tools_read => ToolFacts::KNOWN,
-            None => ToolFacts::UNKNOWN,
-        }
-    }
-
-    fn decide(
-        &self,
-        policy: &CompiledPolicy,
-        call: &TrialCall,
-        arguments: Arguments<'_>,
-        now: DateTime<Utc>,
-        show_values: bool,
-    ) -> Decision {
-        policy.decide(&CallInput {
-            facts: self.facts(&call.tool),
-            settings: Settings::from(&self.server.settings),
-            grant_label: &call.grant_label,
-            client_name: call.client_name.as_deref(),
-            show_values,
-            ..CallInput::new(&call.tool, arguments, call.at.unwrap_or(now))
-        })
-    }
-}
-
 impl Control {
     /// Says what would become of calls under a document.
     pub async fn simulate(
@@ -201,14 +138,16 @@ impl Control {
         let row = self.server_row(viewer, server).await?;
         let tools = self.tool_rows(viewer, server).await?;
         let policy = compiled(document)?;
-        let place = Place::new(&row, &tools);
         let trials = match of {
-            TrialsOf::These(calls) => these(&place, &policy, &calls, self.now())?,
+            TrialsOf::These(calls) => {
+                let named = calls.iter().map(|call| call.tool.as_str());
+                these(&Place::new(&row, &tools, named)?, &policy, &calls, self.now())?
+            }
             TrialsOf::Log { filter, limit } => {
                 let filter = CallsOf { server: Some(server), ..*filter };
                 let page = Page::first(limit.min(MAX_TRIALS));
                 let calls = self.calls(viewer, &filter, page).await?.items;
-                counted(&place, &policy, &calls)
+                counted(&Place::new(&row, &tools, named(&calls))?, &policy, &calls)
             }
         };
         Ok(summed(trials))
@@ -227,14 +166,17 @@ impl Control {
         let row = self.server_row(viewer, server).await?;
         let tools = self.tool_rows(viewer, server).await?;
         let (before, after) = (compiled(before)?, compiled(after)?);
-        let place = Place::new(&row, &tools);
         let filter = CallsOf { server: Some(server), ..filter };
         let page = Page::first(limit.min(MAX_TRIALS));
         let calls = self.calls(viewer, &filter, page).await?.items;
+        let place = Place::new(&row, &tools, named(&calls))?;
         let (calls, recorded) = place.recorded(&calls);
-        let settings = Settings::from(&row.settings);
-        Ok(compared(&calls, compare(&before, &after, &recorded, settings)))
+        Ok(compared(&calls, compare(&before, &after, &recorded, &place.past)))
     }
+}
+
+fn named(calls: &[CallRecord]) -> impl Iterator<Item = &str> {
+    calls.iter().filter_map(|call| call.tool.as_deref())
 }
 
 fn compiled(document: &str) -> Result<CompiledPolicy, ControlError> {
@@ -311,7 +253,7 @@ fn these(
 /// The calls of the log under the document, with its limits.
 fn counted(place: &Place<'_>, policy: &CompiledPolicy, calls: &[CallRecord]) -> Vec<Trial> {
     let (calls, recorded) = place.recorded(calls);
-    let simulated = simulate(policy, &recorded, Settings::from(&place.server.settings));
+    let simulated = simulate(policy, &recorded, &place.past);
     let outcomes = simulated.calls.into_iter().map(|call| (call.index, call));
     let mut outcomes: HashMap<_, _> = outcomes.collect();
     let trials = calls.iter().zip(&recorded).enumerate();

@@ -52,6 +52,11 @@ impl<'a> Arguments<'a> {
         self.recorded
     }
 
+    /// A record that lacks values of the call.
+    pub(crate) fn keeps_less(self) -> bool {
+        self.recorded && self.raw.contains(crate::recorded::MARK)
+    }
+
     pub(crate) const fn top(&self) -> &TopLevel {
         &self.top
     }

@@ -296,6 +296,12 @@ impl<'r, 'c> Run<'r, 'c> {
             self.step(StepKind::Schema, StepResult::Passed);
             return Ok(());
         };
+        if self.call.arguments.keeps_less() {
+            // Of a record with marks nothing is said: neither that it fits, nor that it does not.
+            self.step(StepKind::Schema, StepResult::CannotTell);
+            self.cannot_tell |= validate == ValidateArguments::Deny;
+            return Ok(());
+        }
         if validate == ValidateArguments::Log {
             self.step(StepKind::Schema, StepResult::Noted);
             self.schema_note = Some(problem);

@@ -17,6 +17,7 @@ mod document;
 pub mod edit;
 mod evaluate;
 mod extract;
+mod input_schema;
 mod item;
 mod json;
 mod lint;
@@ -55,6 +56,7 @@ pub use document::{
     Approval, Approver, Comparison, Condition, DefaultAction, Document, Limit, Mode, Rule,
     ToolEntry,
 };
+pub use input_schema::InputSchema;
 pub use number::Decimal;
 pub use op::Op;
 pub use path::{Context, Path, Segment};
@@ -64,8 +66,8 @@ pub use sentences::{RuleSentence, sentences};
 pub use shape::json_schema;
 pub use short_forms::rate_counter;
 pub use simulate::{
-    ChangedCall, Comparison as SimulationComparison, RecordedCall, SimulatedCall, SimulatedOutcome,
-    Simulation, Tally, compare, simulate,
+    ChangedCall, Comparison as SimulationComparison, PastServer, RecordedCall, SimulatedCall,
+    SimulatedOutcome, Simulation, Tally, compare, simulate,
 };
 pub use suggest::nearest;
 pub use trace::{ConditionTrace, Trace, TraceStep};

@@ -38,7 +38,8 @@ fn tools(node: &Node<'_>, hidden: &mut Vec<String>) -> Value {
     Value::Object(entries.collect())
 }
 
-fn entry(tool: &str, node: &Node<'_>) -> (Value, bool) {
+/// A tool's entry in its long form, and whether the name is hidden.
+pub(crate) fn entry(tool: &str, node: &Node<'_>) -> (Value, bool) {
     let short = expand(tool, node);
     let mut out = Map::new();
     for member in node.members().iter().filter(|member| !SHORT.contains(&&*member.key)) {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use sluice_domain::ServerSettings;
+use sluice_policy::InputSchema;
 use sluice_testkit::bounds::{bytes, grouped, hold, time};
 
 use crate::options::ProxyOptions;
-use crate::{bridge, budget, follow, notes, schema, seen};
+use crate::{bridge, budget, follow, notes, seen};
 
 #[test]
 fn the_protocol_page_tells_the_bounds_of_the_data_path() {
@@ -59,7 +60,7 @@ fn the_protocol_page_tells_the_bounds_of_the_data_path() {
             ),
             (
                 "an input schema; the steps of a check",
-                format!("{}; {}", bytes(schema::MAX_TEXT), grouped(schema::STEPS)),
+                format!("{}; {}", bytes(InputSchema::MOST_BYTES), grouped(InputSchema::MOST_STEPS)),
             ),
             ("compiled grants kept in memory", grouped(cached)),
         ],

@@ -10,11 +10,11 @@ use http::HeaderMap;
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 use sluice_domain::{RouteRecord, RouteTool, SecurityKind, ServerId, ToolState};
-use sluice_policy::{CompiledPolicy, ToolFacts};
+use sluice_policy::{CompiledPolicy, InputSchema, ToolFacts};
 use sluice_upstream::Target;
 use sluice_vault::Vault;
 
-use crate::schema::{self, Mirror, Schema, Verdict};
+use crate::mirror::{Mirror, mirrors};
 
 /// A grant's policy.
 #[derive(Debug)]
@@ -137,15 +137,7 @@ impl Route {
     /// Why `arguments` do not fit the tool's reviewed input schema, or why that cannot be told, in words
     /// that repeat no value.
     pub(crate) fn schema_problem(&self, name: &str, arguments: &str) -> Option<String> {
-        let unknown = |why: &str| format!("whether the arguments fit cannot be told: {why}").into();
-        match self.pinned(name)?.schema.as_ref()? {
-            Err(why) => unknown(why),
-            Ok(schema) => match schema.check(arguments) {
-                Verdict::Fits => None,
-                Verdict::Violation(what) => Some(what),
-                Verdict::Unknown(why) => unknown(why),
-            },
-        }
+        self.pinned(name)?.schema.as_ref()?.problem(arguments)
     }
 
     /// Whether a header that repeats an argument of a call says something else than the argument.
@@ -164,20 +156,17 @@ impl Route {
 /// What is made of a tool's pinned input schema.
 #[derive(Debug, Default)]
 struct Pinned {
-    /// None: the tool has no schema, and anything fits. An error: why it cannot be used.
-    schema: Option<Result<Schema, &'static str>>,
+    /// None: the tool has no schema, and anything fits.
+    schema: Option<InputSchema>,
     mirrors: Vec<Mirror>,
 }
 
 impl Pinned {
     fn read(text: Option<&str>) -> Self {
         let Some(text) = text else { return Self::default() };
-        let schema = Schema::read(text).map_err(|why| match why {
-            "it is too large" => "the tool's input schema is too large",
-            _ => "the tool's input schema is not JSON",
-        });
-        let mirrors = schema.is_ok().then(|| serde_json::from_str(text).ok()).flatten();
-        let mirrors = mirrors.map(|schema| schema::mirrors(&schema)).unwrap_or_default();
+        let schema = InputSchema::read(text);
+        let document = schema.is_usable().then(|| serde_json::from_str(text).ok()).flatten();
+        let mirrors = document.map(|document| mirrors(&document)).unwrap_or_default();
         Self { schema: Some(schema), mirrors }
     }
 }

@@ -133,6 +133,48 @@ on_both! {
         let report = admin.post(&path, &other).await.must(200).json();
         assert_eq!(report["failed"], 2);
         admin.post(&path, &json!({"cases": [{"tool": 1}]})).await.must(422);
+
+        // A document that is not saved, and belongs to no policy yet.
+        let path = format!("/servers/{id}/policies/test");
+        let unsaved = json!({"cases": cases, "document": {"version": "1", "default": "allow"}});
+        let report = admin.post(&path, &unsaved).await.must(200).json();
+        assert_eq!((&report["passed"], &report["failed"]), (&json!(1), &json!(1)), "{report:#}");
+        let (_, pointer) = admin.post(&path, &json!({"cases": cases})).await.must(422).problem();
+        assert_eq!(pointer, "/document");
+        let bad = json!({"cases": cases, "document": {"version": "2", "default": "deny"}});
+        let (_, pointer) = admin.post(&path, &bad).await.must(422).problem();
+        assert_eq!(pointer, "/document/version");
+    }
+
+    async fn trials_honour_what_the_server_does_with_arguments_that_do_not_fit(api: Api) {
+        let schema = json!({"type": "object", "required": ["path"],
+            "properties": {"path": {"type": "string"}}, "additionalProperties": false});
+        let tool = json!({"name": "read_file", "description": "Read a file", "inputSchema": schema});
+        api.upstream.tools(vec![tool]);
+        let admin = api.admin().await;
+        let id = admin.connect("sandbox").await;
+        let server = format!("/servers/{id}");
+        let calls = json!([
+            {"tool": "read_file", "arguments": {"path": "a"}},
+            {"tool": "read_file", "arguments": {"path": 7}},
+            {"tool": "read_file"},
+        ]);
+        let document = json!({"version": "1", "default": "deny", "tools": {"read_file": {}}});
+        let body = json!({"document": document, "calls": calls});
+        let path = format!("{server}/policies/simulate");
+        for (setting, allowed, refused) in [("log", 3, 0), ("deny", 1, 2), ("off", 3, 0)] {
+            let change = json!({"validate_arguments": setting});
+            admin.change(Method::PATCH, &server, Some("*"), &change).await.must(200);
+            let tried = admin.post(&path, &body).await.must(200).json();
+            assert_eq!(
+                (&tried["allowed"], &tried["refused"]), (&json!(allowed), &json!(refused)),
+                "{setting}: {tried:#}"
+            );
+            if setting == "deny" {
+                assert_eq!(tried["items"][1]["code"], "arguments_invalid");
+                assert_eq!(tried["items"][1]["rule"], "(schema)");
+            }
+        }
     }
 
     async fn versions_are_compared_over_rest(api: Api) {

@@ -98,7 +98,7 @@ on_both! {
         let viewer = api.client("acme", "vera@example.test", Role::Viewer).await;
         let manager = api.client("acme", "max@example.test", Role::PolicyManager).await;
         let reads = |path: &str| {
-            path.ends_with("/check") || path.contains("/policies/") && path.ends_with("/test") || path.ends_with("/simulate") || path.ends_with("/compare")
+            path.ends_with("/check") || path.contains("/policies") && path.ends_with("/test") || path.ends_with("/simulate") || path.ends_with("/compare")
                 || path.ends_with("preview-recommended")
                 // One's own mail is everybody's own affair.
                 || path.ends_with("/notification-preferences")

@@ -161,6 +161,24 @@ impl Select {
     }
 }
 
+/// A field that is typed into, or a choice.
+#[derive(Debug, Clone)]
+pub(crate) enum Entry {
+    Field(Field),
+    Select(Select),
+}
+
+impl std::fmt::Display for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Field(field) => field.fmt(f),
+            Self::Select(select) => select.fmt(f),
+        }
+    }
+}
+
+impl askama::filters::HtmlSafe for Entry {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

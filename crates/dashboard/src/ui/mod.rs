@@ -14,7 +14,7 @@ use std::fmt;
 pub(crate) use charts::{Bars, BarsDay};
 pub(crate) use code::{Code, JsonText, LineMark};
 pub(crate) use diff::Diff;
-pub(crate) use fields::{Field, Select};
+pub(crate) use fields::{Entry, Field, Select};
 pub(crate) use icons::icon;
 pub(crate) use parts::{
     Bridge, Empty, Flash, Pager, Sentence, Sentences, Steps, Tab, Tabs, TokenBox, Tone, Trace,

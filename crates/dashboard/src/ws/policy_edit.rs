@@ -1,64 +1,39 @@
 //! Writing a policy, rule by rule or as JSON: checked, shown in words and as a change, tried on
 //! recent calls, then saved as a new version. What was typed is always kept.
 
+mod act;
 mod build;
+mod builder;
+mod fate;
+mod form;
+mod input;
+mod limit;
+mod offer;
 mod review;
+mod rule;
+mod value;
 
 use axum::extract::Path;
-use axum::response::Response;
-use serde::Deserialize;
-use sluice_control::{CallsOf, ControlError, PolicyForm, PolicyManager, ToolView};
+use axum::response::{IntoResponse, Response};
+use sluice_control::{CallsOf, ControlError, PolicyManager, ToolView};
 use sluice_domain::{ServerId, ToolState};
 use sluice_policy::edit::apply_rule;
-use sluice_web::Form;
+use sluice_web::FormFields;
 
+use self::act::Done;
 use self::build::{Trouble, add, conflict};
-use self::review::{EditPage, review};
+use self::input::Input;
+use self::review::{EditPage, Seen, review};
+use self::rule::Wrong;
 use super::policy::parts::told;
 use super::policy::{self, PolicyHead};
+use super::policy_try::{self, Shown};
 use super::server::{ServerHead, find};
 use crate::desk::{Answer, Desk, absent, refuse};
 use crate::faults::{Faults, sentence};
 use crate::flash;
 use crate::page;
 use crate::ui::{Diff, Flash, Tone};
-
-/// The form, as it was typed.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct Input {
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    document: String,
-    #[serde(default)]
-    note: String,
-    /// The version that the editor was opened on.
-    #[serde(default)]
-    version: String,
-    /// `check`, `add` or `save`.
-    #[serde(default)]
-    press: String,
-    /// The tool whose recommended rule is to be added.
-    #[serde(default)]
-    recommend: String,
-    #[serde(flatten)]
-    rule: build::Rule,
-}
-
-impl Input {
-    fn form(&self) -> PolicyForm {
-        PolicyForm {
-            name: Some(self.name.clone()),
-            document: self.document.clone(),
-            note: self.note.clone(),
-        }
-    }
-
-    /// Browsers send line ends as CRLF; the document is kept with LF.
-    fn unix(&mut self) {
-        self.document = self.document.replace("\r\n", "\n");
-    }
-}
 
 /// What is being written: a new policy of a server, or the next version of one.
 #[derive(Debug)]
@@ -85,17 +60,23 @@ impl Subject {
 struct Told {
     faults: Faults,
     notice: Option<Flash>,
+    /// The document before the press can be had back.
+    undo: bool,
+    /// What is wrong in the builder's open form.
+    wrong: Vec<Wrong>,
     /// The document is tried on recent calls.
     tried: bool,
+    /// What came of a made-up call, of the log's calls, or of policy tests.
+    shown: Shown,
 }
 
 impl Told {
     fn faults(faults: Faults) -> Self {
-        Self { faults, tried: true, notice: None }
+        Self { faults, tried: true, ..Self::default() }
     }
 
     fn notice(tone: Tone, words: &str) -> Self {
-        Self { notice: Some(Flash::new(tone, words)), tried: true, faults: Faults::none() }
+        Self { notice: Some(Flash::new(tone, words)), ..Self::default() }
     }
 }
 
@@ -148,14 +129,51 @@ fn start(server: &str, tools: &[ToolView]) -> String {
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 
-/// Everything but saving: adds a rule to the text, or only looks at it.
-fn press(subject: &Subject, input: &mut Input) -> Told {
+/// Everything but saving: changes the text, tries it, or only looks at it.
+async fn press(
+    desk: &Desk<PolicyManager>,
+    subject: &Subject,
+    input: &mut Input,
+) -> Result<Told, Response> {
     let before = input.document.clone();
-    let added = if input.recommend.is_empty() {
-        if input.press != "add" {
-            return Told { tried: true, ..Told::default() };
+    if !input.recommend.is_empty() || input.press == "add" {
+        return Ok(added(subject, input, before));
+    }
+    let trying = policy_try::Subject {
+        server: subject.id,
+        policy: subject.head.as_ref().map(|head| head.policy.id),
+        document: &before,
+        tools: &subject.tools,
+    };
+    let pressed = input.press.clone();
+    if let Some((faults, shown)) =
+        policy_try::tried(desk, &trying, &pressed, &mut input.tries).await?
+    {
+        // A document with errors has them told above, line by line.
+        return Ok(Told { faults, shown, ..Told::default() });
+    }
+    let done = act::act(subject, input);
+    Ok(match done {
+        Done::Looked => {
+            Told { tried: ["", "check"].contains(&pressed.as_str()), ..Told::default() }
         }
-        add(&before, &input.rule)
+        Done::Changed if input.document == before => {
+            Told::notice(Tone::Warn, "The document says so already; nothing was changed.")
+        }
+        Done::Changed => {
+            let said = news(&before, &input.document);
+            let words = format!("Changed in the document, not saved yet: {said}");
+            Told { undo: true, ..Told::notice(Tone::Good, &words) }
+        }
+        Done::Refused(words) => Told::notice(Tone::Bad, &format!("Nothing was changed: {words}")),
+        Done::Wrong(wrong) => Told { wrong, ..Told::default() },
+    })
+}
+
+/// A recommended rule, or one of the short form beside the document.
+fn added(subject: &Subject, input: &mut Input, before: String) -> Told {
+    let added = if input.recommend.is_empty() {
+        add(&before, &input.quick)
     } else {
         let tool = subject.tools.iter().find(|tool| tool.name == input.recommend);
         let Some(tool) = tool else {
@@ -169,8 +187,9 @@ fn press(subject: &Subject, input: &mut Input) -> Told {
         }
         Ok(after) => {
             let said = news(&before, &after);
-            input.document = after;
-            Told::notice(Tone::Good, &format!("Added to the document, not saved yet: {said}"))
+            (input.document, input.before) = (after, before);
+            let words = format!("Added to the document, not saved yet: {said}");
+            Told { undo: true, tried: true, ..Told::notice(Tone::Good, &words) }
         }
         Err(Trouble::Field(pointer, words)) => Told::faults(Faults::one(pointer, words)),
         Err(Trouble::Document) => {
@@ -223,15 +242,30 @@ async fn stale(
     Ok(Some(Stale { words, change }))
 }
 
-async fn show(desk: Desk<PolicyManager>, subject: Subject, input: Input, told: Told) -> Answer {
+async fn show(desk: Desk<PolicyManager>, subject: Subject, mut input: Input, told: Told) -> Answer {
     let stale = match &subject.head {
         Some(head) => stale(&desk, head, &input.version).await?,
         None => None,
     };
-    let review = review(&desk, &subject, &input.document, told.tried).await?;
+    let looked = review(&desk, &subject, &input.document, told.tried).await?;
+    // The panels below begin with a tool and its sample.
+    let document = input.document.clone();
+    let trying = policy_try::Subject {
+        server: subject.id,
+        policy: None,
+        document: &document,
+        tools: &subject.tools,
+    };
+    policy_try::begin(&trying, &mut input.tries);
     let status = told.faults.status;
-    let page = EditPage::new(desk.frame("policies").await?, subject, input, told, stale, review);
+    let seen = Seen { told, stale, review: looked };
+    let page = EditPage::new(desk.frame("policies").await?, subject, input, seen);
     Ok(page::private(status, &page))
+}
+
+/// The form's fields, read.
+fn typed(fields: &FormFields) -> Result<Input, Response> {
+    Input::read(fields).map_err(IntoResponse::into_response)
 }
 
 pub(crate) async fn edit(
@@ -251,14 +285,14 @@ pub(crate) async fn edit(
 pub(crate) async fn save(
     desk: Desk<PolicyManager>,
     Path((_, id)): Path<(String, String)>,
-    Form(mut input): Form<Input>,
+    fields: FormFields,
 ) -> Answer {
-    input.unix();
+    let mut input = typed(&fields)?;
     let subject = existing(&desk, &id).await?;
     let Some(head) =
         subject.head.as_ref().filter(|_| input.press == "save" && input.recommend.is_empty())
     else {
-        let told = press(&subject, &mut input);
+        let told = press(&desk, &subject, &mut input).await?;
         return show(desk, subject, input, told).await;
     };
     let expected: i64 = input.version.parse().unwrap_or(0);
@@ -307,13 +341,13 @@ pub(crate) async fn new(
 pub(crate) async fn create(
     desk: Desk<PolicyManager>,
     Path((_, id)): Path<(String, String)>,
-    Form(mut input): Form<Input>,
+    fields: FormFields,
 ) -> Answer {
+    let mut input = typed(&fields)?;
     let server: ServerId = id.parse().map_err(|_| absent("server"))?;
-    input.unix();
     if input.press != "save" || !input.recommend.is_empty() {
         let subject = fresh(&desk, &id).await?;
-        let told = press(&subject, &mut input);
+        let told = press(&desk, &subject, &mut input).await?;
         return show(desk, subject, input, told).await;
     }
     match desk.control.create_policy(&desk.who, server, input.form()).await {

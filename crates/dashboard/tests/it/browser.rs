@@ -317,6 +317,17 @@ impl Browser {
     ) -> Page {
         let page = self.get(path).await;
         assert_eq!(page.status, StatusCode::OK, "{path}: {}", plain(&page.body));
+        self.go_on(&page, path, action, typed).await
+    }
+
+    /// The same on a page that is open already, with what stands in its fields.
+    pub(crate) async fn go_on(
+        &mut self,
+        page: &Page,
+        path: &str,
+        action: &str,
+        typed: &[(&str, &str)],
+    ) -> Page {
         let target = action.split('?').next().unwrap_or_default();
         let form = page
             .body

@@ -1,5 +1,6 @@
 //! Policies: writing one by rules and as JSON, its versions, its end.
 
+mod editor;
 mod trials;
 
 use http::StatusCode;

@@ -4,7 +4,7 @@
 
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use crate::arguments::Arguments;
 use crate::call::{CallInput, Settings, ToolFacts};
 use crate::compile::CompiledPolicy;
 use crate::decision::{Decision, Verdict};
+use crate::input_schema::InputSchema;
 
 use windows::Counters;
 
@@ -30,6 +31,14 @@ pub struct RecordedCall {
     pub grant_label: String,
     pub session: Option<String>,
     pub client_name: Option<String>,
+}
+
+/// The server that the calls went to.
+#[derive(Debug, Default)]
+pub struct PastServer {
+    pub settings: Settings,
+    /// The pinned input schemas, by tool; of a tool without one anything fits.
+    pub schemas: HashMap<String, InputSchema>,
 }
 
 /// What would have become of a call.
@@ -83,13 +92,17 @@ pub struct Simulation {
 
 /// Tries a policy on calls. Limits are counted anew in the order of time, exactly. An `observe` mode
 /// of the policy is looked through: what it would refuse counts as refused.
-pub fn simulate(policy: &CompiledPolicy, calls: &[RecordedCall], settings: Settings) -> Simulation {
+pub fn simulate(
+    policy: &CompiledPolicy,
+    calls: &[RecordedCall],
+    server: &PastServer,
+) -> Simulation {
     let mut order: Vec<usize> = (0..calls.len()).collect();
     order.sort_by_key(|index| calls[*index].at);
     let mut counters = Counters::default();
     let mut results: Vec<Option<SimulatedCall>> = vec![None; calls.len()];
     for index in order {
-        results[index] = Some(one(policy, index, &calls[index], settings, &mut counters));
+        results[index] = Some(one(policy, index, &calls[index], server, &mut counters));
     }
     summary(calls, results.into_iter().flatten().collect())
 }
@@ -98,7 +111,7 @@ fn one(
     policy: &CompiledPolicy,
     index: usize,
     call: &RecordedCall,
-    settings: Settings,
+    server: &PastServer,
     counters: &mut Counters,
 ) -> SimulatedCall {
     let nothing = crate::recorded::mark(crate::decision::ValueKind::Object);
@@ -107,9 +120,11 @@ fn one(
     let Ok(arguments) = Arguments::recorded(text) else {
         return told(SimulatedOutcome::CannotTell, None, String::new());
     };
+    let schema = server.schemas.get(&call.tool);
     let input = CallInput {
         facts: call.facts,
-        settings,
+        settings: server.settings,
+        schema_problem: &|| schema?.problem_of(&arguments),
         grant_label: &call.grant_label,
         client_name: call.client_name.as_deref(),
         ..CallInput::new(&call.tool, arguments, call.at)
@@ -203,9 +218,9 @@ pub fn compare(
     before: &CompiledPolicy,
     after: &CompiledPolicy,
     calls: &[RecordedCall],
-    settings: Settings,
+    server: &PastServer,
 ) -> Comparison {
-    let (before, after) = (simulate(before, calls, settings), simulate(after, calls, settings));
+    let (before, after) = (simulate(before, calls, server), simulate(after, calls, server));
     let (mut stricter, mut looser, mut cannot_tell) = (0, 0, 0);
     let mut changed = Vec::new();
     for (old, new) in before.calls.iter().zip(&after.calls) {

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use sluice_policy::{Arguments, check};
 
-use crate::generate::{Random, call, document};
+use crate::generate::{call, document};
+use crate::policy_document;
+use crate::random::Random;
 
 #[path = "../../../../fuzz/oracles/policy_arguments.rs"]
 mod policy_arguments;
-#[path = "../../../../fuzz/oracles/policy_document.rs"]
-mod policy_document;
+#[path = "../../../../fuzz/oracles/policy_decisions.rs"]
+mod policy_decisions;
 
 const ROUNDS: usize = 1_500;
 const TOKENS: &[&str] = &[
@@ -73,6 +75,7 @@ fn every_file(target: &str, holds: fn(&[u8])) -> usize {
 fn the_inputs_of_the_fuzz_targets_hold() {
     assert!(every_file("policy_document", policy_document::holds) >= 20);
     assert!(every_file("policy_arguments", policy_arguments::holds) >= 40);
+    assert!(every_file("policy_decisions", policy_decisions::holds) >= 8);
 }
 
 /// Removes, repeats, inserts or replaces a little of a text, on character borders.

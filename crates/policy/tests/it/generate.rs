@@ -3,40 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// A small generator (splitmix64); the same seed gives the same documents everywhere.
-pub(crate) struct Random(u64);
+use crate::random::Random;
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(bound).expect("small")).expect("small")
-    }
-
-    pub(crate) fn one_in(&mut self, chance: usize) -> bool {
-        self.below(chance) == 0
-    }
-
-    pub(crate) fn pick<'a, T: ?Sized>(&mut self, list: &[&'a T]) -> &'a T {
-        list[self.below(list.len())]
-    }
-
-    fn many<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        (0..self.below(most + 1)).map(|_| make(self)).collect()
-    }
-}
-
-const NAMES: &[&str] = &["a", "b", "ab", "ba", "abc"];
+/// The last two have pointers of their own spelling.
+const NAMES: &[&str] = &["a", "b", "ab", "ba", "abc", "x/y", "x~1"];
 /// No two of them are equally specific and overlap.
 const PATTERNS: &[&str] = &["*", "a*", "ab*", "b?*"];
 const NUMBERS: &[&str] = &[
@@ -69,13 +39,39 @@ const PATHS: &[&str] = &[
     "args.o[\"k.1\"]",
     "args.l[*].x[0]",
 ];
+/// Names of members: some stand in a path as they are, some only in quotes.
+const KEYS: &[&str] =
+    &["x", "y", "o", "l", "m", "id", "k.1", "a b", "q\"t", "b\\s", "é", "]", "x[0]", "*", ""];
 const CONTEXT: &[&str] = &[
     "tool.name",
     "tool.category",
+    "tool.severity",
     "grant.label",
     "session.client_name",
     "call.hour_utc",
     "call.weekday_utc",
+];
+/// Values that the facts of a call take, and some that they never do.
+const FACTS: &[(&str, &[&str])] = &[
+    ("tool.name", &["a", "ab", "x/y", "A"]),
+    ("tool.category", &["Read", "Write", "Execute", "Destructive", "Financial", "execute"]),
+    ("tool.severity", &["Low", "Medium", "High", "Critical", "high"]),
+    ("grant.label", &["a", "ab", "abc"]),
+    ("session.client_name", &["a", "b", ""]),
+    ("call.weekday_utc", &["mon", "tue", "wed", "thu", "fri", "sat", "sun", "Mon"]),
+];
+/// Counters, each with the one window that it may have.
+const COUNTERS: &[(&str, &str)] = &[
+    ("c1", "hour"),
+    ("c2", "minute"),
+    ("c3", "second"),
+    ("c4", "day"),
+    ("c5", "week"),
+    ("c6", "month"),
+    ("c7", "90s"),
+    ("c8", "15m"),
+    ("c9", "6h"),
+    ("c10", "31d"),
 ];
 const OPS: &[&str] = &[
     "eq",
@@ -93,6 +89,38 @@ const OPS: &[&str] = &[
     "ends_with",
     "length_lte",
 ];
+
+/// A key as a step of a path: after a dot, in quotes, or in quotes with an escape.
+fn key_step(random: &mut Random) -> String {
+    // Mostly one of those that calls have.
+    let known = if random.one_in(2) { 5 } else { KEYS.len() };
+    let key = KEYS[random.below(known)];
+    let plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
+    if plain && !random.one_in(4) {
+        return format!(".{key}");
+    }
+    if random.one_in(3) {
+        let escaped = key.chars().map(|c| format!("\\u{:04x}", u32::from(c)));
+        return format!("[\"{}\"]", escaped.collect::<String>());
+    }
+    format!("[{}]", json!(key))
+}
+
+/// A way into the arguments.
+fn path(random: &mut Random) -> String {
+    if random.one_in(2) {
+        return random.pick(PATHS).to_owned();
+    }
+    let mut out = format!("args{}", key_step(random));
+    for _ in 0..random.below(4) {
+        match random.below(4) {
+            0 => out.push_str("[*]"),
+            1 => out.push_str(random.pick(&["[0]", "[1]", "[2]"])),
+            _ => out.push_str(&key_step(random)),
+        }
+    }
+    out
+}
 
 fn number(random: &mut Random) -> Value {
     serde_json::from_str(random.pick(NUMBERS)).expect("a number")
@@ -113,17 +141,36 @@ pub(crate) fn value(random: &mut Random, depth: usize) -> Value {
     match random.below(if depth > 2 { 6 } else { 9 }) {
         6 | 7 => Value::Array(random.many(3, |random| value(random, depth + 1))),
         8 => {
-            let pairs = random.many(3, |random| {
-                (random.pick(&["x", "y", "k.1", "id"]).to_owned(), value(random, depth + 1))
-            });
+            let pairs =
+                random.many(3, |random| (random.pick(KEYS).to_owned(), value(random, depth + 1)));
             Value::Object(pairs.into_iter().collect())
         }
         _ => scalar(random),
     }
 }
 
+/// A fact of the call compared with values of its kind.
+fn fact(random: &mut Random) -> Value {
+    let path = random.pick(CONTEXT);
+    let Some((_, words)) = FACTS.iter().find(|(name, _)| *name == path) else {
+        let op = random.pick(&["eq", "lt", "lte", "gt", "gte"]);
+        return json!({"path": path, "op": op, "value": random.below(26)});
+    };
+    match random.below(4) {
+        0 => json!({"path": path, "op": "eq", "value": random.pick(words)}),
+        1 => json!({"path": path, "op": "neq", "value": random.pick(words)}),
+        at => {
+            let list = random.many(3, |random| json!(random.pick(words)));
+            json!({"path": path, "op": if at == 2 { "in" } else { "not_in" }, "value": list})
+        }
+    }
+}
+
 fn comparison(random: &mut Random) -> Value {
-    let path = if random.one_in(5) { random.pick(CONTEXT) } else { random.pick(PATHS) };
+    if random.one_in(6) {
+        return fact(random);
+    }
+    let path = if random.one_in(9) { random.pick(CONTEXT).to_owned() } else { path(random) };
     let op = random.pick(OPS);
     let value = match op {
         "lt" | "lte" | "gt" | "gte" => number(random),
@@ -158,26 +205,45 @@ pub(crate) fn rule(random: &mut Random) -> Value {
 }
 
 fn limit(random: &mut Random) -> Value {
-    let mut limit = json!({
-        "counter": random.pick(&["c1", "c2", "c3"]), "window": "hour", "max": random.below(4)
-    });
+    // Mostly few, so that limits meet on one counter.
+    let many = if random.one_in(2) { 2 } else { COUNTERS.len() };
+    let (counter, window) = COUNTERS[random.below(many)];
+    let mut limit = json!({"counter": counter, "window": window, "max": random.below(4)});
     if random.one_in(2) {
         limit["scope"] = json!(random.pick(&["grant", "session", "server", "workspace"]));
     }
     if random.one_in(3) {
-        limit["reset"] = json!("calendar");
+        limit["reset"] = json!(random.pick(&["calendar", "sliding"]));
     }
     if random.one_in(3) {
-        limit["increment_from"] = json!(random.pick(&["args.x", "args.o.x", "args.l[0]"]));
-        limit["max"] = serde_json::from_str(random.pick(&["1.5", "10", "0.1"])).expect("a number");
+        limit["on_unavailable"] = json!(random.pick(&["allow", "deny"]));
+    }
+    if random.one_in(3) {
+        let paths = ["args.x", "args.o.x", "args.l[0]", "args.o[\"k.1\"]", "args[\"x\"]"];
+        limit["increment_from"] = json!(random.pick(&paths));
+        let max = random.pick(&["1.5", "10", "0.1", "0", "99999999999999.999999999"]);
+        limit["max"] = serde_json::from_str(max).expect("a number");
     }
     limit
+}
+
+/// One of the short forms of a limit.
+fn rate_limit(random: &mut Random) -> Value {
+    match random.below(3) {
+        0 => json!({"max": random.below(3), "window": random.pick_number(&[1, 60, 2_678_400])}),
+        1 => json!("2/minute"),
+        _ => json!(random.pick(&["0/second", "1/hour", "3/90s", "1/31d", "2/month"])),
+    }
 }
 
 fn rules(random: &mut Random, short_forms: bool) -> Value {
     let mut entry = Map::new();
     if short_forms && random.one_in(6) {
-        entry.insert("action".to_owned(), json!(random.pick(&["deny", "hide"])));
+        let action = random.pick(&["deny", "hide"]);
+        entry.insert("action".to_owned(), json!(action));
+        if action == "deny" && random.one_in(2) {
+            entry.insert("reason".to_owned(), json!("own words"));
+        }
         return Value::Object(entry);
     }
     for list in ["deny_if", "require", "approve_if"] {
@@ -189,7 +255,7 @@ fn rules(random: &mut Random, short_forms: bool) -> Value {
         entry.insert("limits".to_owned(), Value::Array(random.many(3, limit)));
     }
     if short_forms && random.one_in(5) {
-        entry.insert("rate_limit".to_owned(), json!("2/minute"));
+        entry.insert("rate_limit".to_owned(), rate_limit(random));
     }
     if short_forms && random.one_in(5) {
         entry.insert("action".to_owned(), json!(random.pick(&["allow", "require_approval"])));
@@ -236,11 +302,16 @@ pub(crate) struct Call {
     pub(crate) by_policy: bool,
     /// `on_drift: deny`.
     pub(crate) drift_denied: bool,
-    /// `validate_arguments: deny`, and they do not fit.
+    /// `off`, `log` or `deny`.
+    pub(crate) validate: &'static str,
+    /// The arguments do not fit the tool's schema.
     pub(crate) misfit: bool,
     pub(crate) label: &'static str,
     pub(crate) client: Option<&'static str>,
-    pub(crate) rated: bool,
+    pub(crate) category: Option<&'static str>,
+    pub(crate) severity: Option<&'static str>,
+    /// From Monday at midnight.
+    pub(crate) hours: i64,
     pub(crate) observe: bool,
 }
 
@@ -272,10 +343,14 @@ pub(crate) fn call(random: &mut Random) -> Call {
         held: random.one_in(20),
         by_policy: random.one_in(3),
         drift_denied: random.one_in(2),
-        misfit: random.one_in(12),
+        validate: random.pick(&["off", "log", "deny"]),
+        misfit: random.one_in(6),
         label: random.pick(&["a", "ab", "abc"]),
         client: [None, Some("a"), Some("b")][random.below(3)],
-        rated: random.one_in(2),
+        category: [None, Some("Read"), Some("Execute"), Some("Financial")][random.below(4)],
+        severity: [None, Some("Low"), Some("Medium"), Some("High"), Some("Critical")]
+            [random.below(5)],
+        hours: i64::try_from(random.below(7 * 24)).expect("small"),
         observe: random.one_in(10),
     }
 }
@@ -308,23 +383,5 @@ pub(crate) fn spoil(random: &mut Random, value: &mut Value) {
                 json!(random.pick(&["1m", "args.x", "eq", "deny", "c1"]))
             };
         }
-    }
-}
-
-/// The same value with the keys of every object in another order.
-pub(crate) fn shuffled(random: &mut Random, value: &Value) -> Value {
-    match value {
-        Value::Array(items) => {
-            Value::Array(items.iter().map(|item| shuffled(random, item)).collect())
-        }
-        Value::Object(pairs) => {
-            let mut pairs: Vec<(String, Value)> =
-                pairs.iter().map(|(key, item)| (key.clone(), shuffled(random, item))).collect();
-            for at in (1..pairs.len()).rev() {
-                pairs.swap(at, random.below(at + 1));
-            }
-            Value::Object(pairs.into_iter().collect())
-        }
-        other => other.clone(),
     }
 }

@@ -41,7 +41,10 @@ pub(crate) fn decide(document: &Value, call: &Call) -> Outcome {
         return stop(verdict, code, rule);
     }
     let before_schema = ["unknown_tool", "default_deny", "require_failed", "deny_if_matched"];
-    if call.misfit && (observing || !before_schema.contains(&policy.code.as_str())) {
+    if call.misfit
+        && call.validate == "deny"
+        && (observing || !before_schema.contains(&policy.code.as_str()))
+    {
         return stop("deny", "arguments_invalid", "(schema)");
     }
     if observing && policy.verdict != "forward" {
@@ -122,7 +125,7 @@ fn policy_part(document: &Value, call: &Call) -> Outcome {
     let mut sets =
         vec![("/all_tools".to_owned(), document["all_tools"].as_object().unwrap_or(&empty))];
     if let Some((name, entry)) = own {
-        sets.push((format!("/tools/{name}"), entry));
+        sets.push((format!("/tools/{}", name.replace('~', "~0").replace('/', "~1")), entry));
     }
     let all = |list: &str| -> Vec<(String, Value)> {
         sets.iter().flat_map(|(base, entry)| rules(base, entry, list)).collect()
@@ -163,14 +166,17 @@ fn amount(value: &Value) -> Option<i128> {
 /// The limits of an entry, the short form last.
 fn limits(base: &str, entry: &Map<String, Value>) -> Vec<Value> {
     let mut limits = entry.get("limits").and_then(Value::as_array).cloned().unwrap_or_default();
-    if let Some(rate) = entry.get("rate_limit").and_then(Value::as_str) {
-        let tool: String = base
-            .trim_start_matches("/tools/")
-            .chars()
-            .map(|c| if c == '*' || c == '?' { '_' } else { c })
-            .collect();
-        let (max, window) = rate.split_once('/').expect("a rate");
-        let max: u32 = max.parse().expect("a number");
+    if let Some(rate) = entry.get("rate_limit") {
+        let tool = base.trim_start_matches("/tools/").replace("~1", "/").replace("~0", "~");
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
+        let tool: String = tool.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+        let (max, window) = match rate.as_str() {
+            Some(rate) => {
+                let (max, window) = rate.split_once('/').expect("a rate");
+                (max.parse::<u64>().expect("a number"), window.to_owned())
+            }
+            None => (rate["max"].as_u64().expect("a number"), format!("{}s", rate["window"])),
+        };
         limits.push(serde_json::json!({"counter": format!("{tool}_rate"), "window": window, "max": max, "scope": "session"}));
     }
     limits
@@ -185,6 +191,8 @@ fn charges(sets: &[(String, &Map<String, Value>)], call: &Call) -> Result<Vec<St
         rule: String,
         amount: i128,
         sources: Vec<String>,
+        /// One of its limits wants no calls while nobody counts.
+        strict: bool,
     }
     let mut sums: Vec<Sum> = Vec::new();
     for (base, entry) in sets {
@@ -210,17 +218,20 @@ fn charges(sets: &[(String, &Map<String, Value>)], call: &Call) -> Result<Vec<St
                 word("scope", "grant"),
                 word("reset", "sliding")
             );
+            let strict = word("on_unavailable", "deny") == "deny";
             let max = decimal(&limit["max"].as_number().expect("a number").to_string());
             if let Some(sum) = sums.iter_mut().find(|sum| sum.key == key) {
                 if !sum.sources.contains(&source) {
                     sum.amount += counted;
                     sum.sources.push(source);
                 }
+                sum.strict |= strict;
                 if max < sum.max {
                     (sum.max, sum.rule) = (max, rule);
                 }
             } else {
-                sums.push(Sum { key, max, rule, amount: counted, sources: vec![source] });
+                let sources = vec![source];
+                sums.push(Sum { key, max, rule, amount: counted, sources, strict });
             }
         }
     }
@@ -229,7 +240,10 @@ fn charges(sets: &[(String, &Map<String, Value>)], call: &Call) -> Result<Vec<St
     }
     Ok(sums
         .iter()
-        .map(|sum| format!("{} {} {} {}", sum.key, sum.max, sum.rule, sum.amount))
+        .map(|sum| {
+            let unavailable = if sum.strict { "deny" } else { "allow" };
+            format!("{} {} {} {} {unavailable}", sum.key, sum.max, sum.rule, sum.amount)
+        })
         .collect())
 }
 

@@ -13,19 +13,21 @@ pub(crate) enum Found {
     EmptyList,
 }
 
-/// 12:00 on a Monday, as the tests' clock has it.
-const HOUR: u32 = 12;
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 /// Everything that a path leads to.
 pub(crate) fn resolve(path: &str, call: &Call) -> Vec<Found> {
     let text = |text: Option<&str>| vec![text.map_or(Found::Missing, |t| Found::Value(t.into()))];
     match path {
         "tool.name" => text(Some(&call.tool)),
-        "tool.category" => text(call.rated.then_some("Execute")),
+        "tool.category" => text(call.category),
+        "tool.severity" => text(call.severity),
         "grant.label" => text(Some(call.label)),
         "session.client_name" => text(call.client),
-        "call.hour_utc" => vec![Found::Value(HOUR.into())],
-        "call.weekday_utc" => text(Some("mon")),
+        "call.hour_utc" => vec![Found::Value((call.hours % 24).into())],
+        "call.weekday_utc" => {
+            text(Some(DAYS[usize::try_from(call.hours / 24).expect("a day of the week")]))
+        }
         _ => follow(&call.arguments, path.strip_prefix("args").expect("a path")),
     }
 }
@@ -37,14 +39,7 @@ fn follow(value: &Value, path: &str) -> Vec<Found> {
     if value.is_null() {
         return vec![Found::Missing];
     }
-    let end = path[1..].find(['.', '[']).map_or(path.len(), |at| at + 1);
-    let (step, rest) = match path.strip_prefix("[\"") {
-        Some(quoted) => {
-            let close = quoted.find("\"]").expect("a closing quote");
-            (format!(".{}", &quoted[..close]), &quoted[close + 2..])
-        }
-        None => (path[..end].to_owned(), &path[end..]),
-    };
+    let (step, rest) = step(path);
     if let Some(key) = step.strip_prefix('.') {
         let Value::Object(pairs) = value else { return vec![Found::Blocked] };
         return pairs.get(key).map_or_else(|| vec![Found::Missing], |value| follow(value, rest));
@@ -58,4 +53,21 @@ fn follow(value: &Value, path: &str) -> Vec<Found> {
     }
     let index: usize = step.trim_matches(['[', ']']).parse().expect("an index");
     items.get(index).map_or_else(|| vec![Found::Missing], |item| follow(item, rest))
+}
+
+/// The first step and what follows it; a key in quotes is a JSON string.
+fn step(path: &str) -> (String, &str) {
+    let Some(quoted) = path.strip_prefix("[\"") else {
+        let end = path[1..].find(['.', '[']).map_or(path.len(), |at| at + 1);
+        return (path[..end].to_owned(), &path[end..]);
+    };
+    let mut escaped = false;
+    let close = quoted.find(|c| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    let close = close.expect("a closing quote");
+    let key: String = serde_json::from_str(&path[1..close + 3]).expect("a string");
+    (format!(".{key}"), &quoted[close + 2..])
 }

@@ -1,10 +1,10 @@
 //! Policies on calls of the past.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sluice_domain::Code;
+use sluice_domain::{Code, ValidateArguments};
 use sluice_policy::{
-    RecordedCall, Settings, SimulatedOutcome, Simulation, Tally, ToolFacts, compare, recorded,
-    simulate,
+    InputSchema, PastServer, RecordedCall, Settings, SimulatedOutcome, Simulation, Tally,
+    ToolFacts, compare, recorded, simulate,
 };
 
 use crate::support::{now, policy, tools};
@@ -45,7 +45,7 @@ fn refusals_are_counted_by_rule_grant_and_tool() {
         past("other", "b", 4, Some("{}")),
         past("read", "b", 5, None),
     ];
-    let found = simulate(&policy, &calls, Settings::default());
+    let found = simulate(&policy, &calls, &PastServer::default());
     assert_eq!(outcomes(&found), [Allow, Deny, Deny, Approve, Deny, Allow]);
     assert_eq!(
         (found.total, found.allowed, found.refused, found.parked, found.cannot_tell),
@@ -72,13 +72,13 @@ fn limits_are_counted_in_the_order_of_time() {
     let times = [("a", 0), ("a", 10), ("a", 20), ("a", 60), ("b", 61), ("b", 62)];
     let mut calls: Vec<_> =
         times.iter().map(|(grant, s)| past("t", grant, *s, Some("{}"))).collect();
-    let found = simulate(&policy, &calls, Settings::default());
+    let found = simulate(&policy, &calls, &PastServer::default());
     assert_eq!(outcomes(&found), [Allow, Allow, Deny, Allow, Allow, Deny]);
     assert_eq!(found.calls[2].rule, "/tools/t/limits/0");
     assert_eq!(found.calls[5].rule, "/tools/t/limits/1");
     assert_eq!(found.calls[5].code, Some(Code::RateLimited));
     calls.reverse();
-    let mut reversed = outcomes(&simulate(&policy, &calls, Settings::default()));
+    let mut reversed = outcomes(&simulate(&policy, &calls, &PastServer::default()));
     reversed.reverse();
     assert_eq!(reversed, outcomes(&found), "the order of the list does not matter");
 }
@@ -100,7 +100,7 @@ fn calendar_windows_start_anew_at_utc_borders_and_sessions_count_apart() {
     ] {
         let calls = [0, same, next].map(|seconds| past(tool, "a", seconds, Some("{}")));
         assert_eq!(
-            outcomes(&simulate(&policy, &calls, Settings::default())),
+            outcomes(&simulate(&policy, &calls, &PastServer::default())),
             [Allow, Deny, Allow],
             "{tool}"
         );
@@ -111,7 +111,7 @@ fn calendar_windows_start_anew_at_utc_borders_and_sessions_count_apart() {
     };
     let calls = [session("1", 0), session("2", 1), session("1", 2), past("s", "a", 3, Some("{}"))];
     assert_eq!(
-        outcomes(&simulate(&policy, &calls, Settings::default())),
+        outcomes(&simulate(&policy, &calls, &PastServer::default())),
         [Allow, Allow, Deny, Allow]
     );
 }
@@ -164,7 +164,7 @@ fn what_the_log_does_not_keep_cannot_be_told() {
             past("t", "a", 1, Some(&kept)),
             past("t", "a", 2, None),
         ];
-        let found = outcomes(&simulate(&policy, &calls, Settings::default()));
+        let found = outcomes(&simulate(&policy, &calls, &PastServer::default()));
         assert_eq!(found, [by_types, by_some, by_nothing], "{condition}");
     }
 }
@@ -175,7 +175,7 @@ fn a_refusal_that_is_sure_is_told_even_beside_what_cannot_be() {
         r#"{"t":{"require":[{"conditions":[{"path":"args.n","op":"lte","value":10}]}],"deny_if":[{"conditions":[]}]}}"#,
     );
     let calls = [past("t", "a", 0, None)];
-    assert_eq!(outcomes(&simulate(&policy, &calls, Settings::default())), [Deny]);
+    assert_eq!(outcomes(&simulate(&policy, &calls, &PastServer::default())), [Deny]);
     // Whether the first call was charged is open, so whether the third fits is too; the fourth can never fit.
     let policy = tools(
         r#"{"t":{"require":[{"conditions":[{"path":"args.n","op":"lte","value":10}]}],"limits":[{"counter":"c","window":"day","max":2}]}}"#,
@@ -189,7 +189,7 @@ fn a_refusal_that_is_sure_is_told_even_beside_what_cannot_be() {
         past("t", "b", 4, known),
     ];
     assert_eq!(
-        outcomes(&simulate(&policy, &calls, Settings::default())),
+        outcomes(&simulate(&policy, &calls, &PastServer::default())),
         [Allow, Allow, Deny, CannotTell, CannotTell]
     );
     let amounts = tools(
@@ -199,7 +199,7 @@ fn a_refusal_that_is_sure_is_told_even_beside_what_cannot_be() {
         past("t", "a", 0, Some(r#"{"n":{"$type":"number"}}"#)),
         past("t", "a", 1, Some(r#"{"n":{"$type":"string"}}"#)),
     ];
-    assert_eq!(outcomes(&simulate(&amounts, &calls, Settings::default())), [CannotTell, Deny]);
+    assert_eq!(outcomes(&simulate(&amounts, &calls, &PastServer::default())), [CannotTell, Deny]);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn two_versions_are_compared_call_by_call() {
         call("u", "1"),
         call("t", r#"{"$type":"number"}"#),
     ];
-    let found = compare(&old, &new, &calls, Settings::default());
+    let found = compare(&old, &new, &calls, &PastServer::default());
     assert_eq!((found.stricter, found.looser, found.cannot_tell), (1, 2, 1));
     let changed: Vec<usize> = found.changed.iter().map(|change| change.index).collect();
     assert_eq!(changed, [0, 2, 3]);
@@ -233,7 +233,7 @@ fn an_observing_policy_is_tried_as_if_it_decided() {
         past("t", "a", 1, Some("{}")),
         past("x", "a", 2, Some("{}")),
     ];
-    assert_eq!(outcomes(&simulate(&policy, &calls, Settings::default())), [Allow, Deny, Deny]);
+    assert_eq!(outcomes(&simulate(&policy, &calls, &PastServer::default())), [Allow, Deny, Deny]);
 }
 
 #[test]
@@ -250,4 +250,36 @@ fn records_are_bounded() {
         assert!(sluice_policy::Arguments::recorded(&text).is_ok(), "{text}");
     }
     assert_eq!(recorded::types_only(r#"{"a":{"$type":"number"}}"#), r#"{"a":{"$type":"object"}}"#);
+}
+
+#[test]
+fn the_server_s_check_of_arguments_is_tried_too_and_not_guessed() {
+    let policy = tools(r#"{"read":{},"free":{}}"#);
+    let schema =
+        r#"{"required":["path"],"properties":{"path":{"type":"string"},"n":{"maximum":5}}}"#;
+    let server = |validate_arguments| PastServer {
+        settings: Settings { validate_arguments, ..Settings::default() },
+        schemas: [("read".to_owned(), InputSchema::read(schema))].into(),
+    };
+    let calls = [
+        past("read", "a", 0, Some(r#"{"path":"x"}"#)),
+        past("read", "a", 1, Some(r#"{"path":7}"#)),
+        past("read", "a", 2, Some("{}")),
+        // Values that the log did not keep.
+        past("read", "a", 3, Some(r#"{"path":{"$type":"string"},"n":{"$type":"number"}}"#)),
+        past("read", "a", 4, None),
+        // A tool without a schema takes anything.
+        past("free", "a", 5, None),
+    ];
+    let found = simulate(&policy, &calls, &server(ValidateArguments::Deny));
+    assert_eq!(outcomes(&found), [Allow, Deny, Deny, CannotTell, CannotTell, Allow]);
+    assert_eq!(found.calls[1].code, Some(Code::ArgumentsInvalid));
+    assert_eq!(found.calls[1].rule, "(schema)");
+    for noted in [ValidateArguments::Log, ValidateArguments::Off] {
+        assert_eq!(outcomes(&simulate(&policy, &calls, &server(noted))), [Allow; 6], "{noted}");
+    }
+    // What the policy refuses is refused, whatever the schema would have said.
+    let refused = tools(r#"{"read":{"action":"deny"},"free":{}}"#);
+    let found = simulate(&refused, &calls, &server(ValidateArguments::Deny));
+    assert_eq!(outcomes(&found), [Deny, Deny, Deny, Deny, Deny, Allow]);
 }

@@ -135,6 +135,14 @@ fn read(file: &Path) -> Result<Vec<u8>, Answer> {
     Ok(bytes)
 }
 
+/// What was read once is not there for a second reader.
+fn one_input<'f>(files: impl IntoIterator<Item = &'f Path>) -> Result<(), Answer> {
+    if files.into_iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+        return Err(usage("standard input can be read once: give a file in place of one `-`"));
+    }
+    Ok(())
+}
+
 fn check(file: &Path, json: bool) -> Result<Answer, Answer> {
     let checked = check_bytes(&read(file)?, None);
     let code = if checked.ok { FINE } else { BAD };
@@ -186,9 +194,7 @@ fn policy(file: &Path, bytes: &[u8]) -> Result<CompiledPolicy, Answer> {
 }
 
 fn eval(file: &Path, call_file: &Path, json: bool) -> Result<Answer, Answer> {
-    if file.as_os_str() == "-" && call_file.as_os_str() == "-" {
-        return Err(usage("the document and the call cannot both come from standard input"));
-    }
+    one_input([file, call_file])?;
     let policy = policy(file, &read(file)?)?;
     let shown = call_file.display();
     let bytes = read(call_file)?;
@@ -253,6 +259,7 @@ fn decision_text(decision: &Decision) -> String {
 }
 
 fn test(files: &[PathBuf], json: bool) -> Result<Answer, Answer> {
+    one_input(files.iter().map(PathBuf::as_path))?;
     let mut code = FINE;
     let mut text = String::new();
     let mut list = Vec::new();

@@ -186,7 +186,27 @@ fn same_limit(text: &str, pointer: &str, wanted: &Limit) -> Option<usize> {
 /// one window, and tools that share one are counted together.
 fn counter(text: &str, tool: &str, window: Window) -> String {
     let base = rate_counter(tool);
-    let used: Vec<String> = compile(text).map_or_else(
+    let cut: String = base.chars().take(50).collect();
+    let used = used(text);
+    let mut names = [base, format!("{cut}_{window}")]
+        .into_iter()
+        .chain((2..).map(|number: u32| format!("{cut}_{window}{number}")));
+    // There are more names than limits.
+    names.find(|name| !used.contains(name)).unwrap_or(cut)
+}
+
+/// A counter's name that no limit of the document uses yet.
+pub(super) fn free_counter(text: &str, base: &str) -> String {
+    let cut: String = base.chars().take(58).collect();
+    let used = used(text);
+    let mut names =
+        std::iter::once(base.to_owned()).chain((2..).map(|number: u32| format!("{cut}_{number}")));
+    names.find(|name| !used.contains(name)).unwrap_or(cut)
+}
+
+/// The counters of a document.
+fn used(text: &str) -> Vec<String> {
+    compile(text).map_or_else(
         |_| Vec::new(),
         |policy| {
             let document = policy.document();
@@ -194,13 +214,7 @@ fn counter(text: &str, tool: &str, window: Window) -> String {
                 document.tools.iter().map(|(_, entry)| entry).chain([&document.all_tools]);
             entries.flat_map(|entry| &entry.limits).map(|limit| limit.counter.clone()).collect()
         },
-    );
-    let cut: String = base.chars().take(50).collect();
-    let mut names = [base, format!("{cut}_{window}")]
-        .into_iter()
-        .chain((2..).map(|number: u32| format!("{cut}_{window}{number}")));
-    // There are more names than limits.
-    names.find(|name| !used.contains(name)).unwrap_or(cut)
+    )
 }
 
 /// A conflict in a sentence.

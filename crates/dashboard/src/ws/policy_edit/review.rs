@@ -7,7 +7,9 @@ use sluice_domain::Scope;
 use sluice_policy::{Checked, ProblemSeverity};
 
 use super::build::KINDS;
-use super::{Input, Stale, Subject, Told};
+use super::builder::Builder;
+use super::input::Input;
+use super::{Stale, Subject, Told};
 use crate::desk::{Desk, WsFrame, refuse};
 use crate::faults::Faults;
 use crate::filters;
@@ -16,12 +18,15 @@ use crate::ui::{Diff, Field, Flash, Select};
 use crate::ws::policy::PolicyHead;
 use crate::ws::policy::parts::{Numbered, Problems, Rules, SaidChange};
 use crate::ws::policy::trials::OnLog;
+use crate::ws::policy_try::{self, CallForm, LogForm, Tried, tests_field};
 use crate::ws::server::ServerHead;
 
 /// Calls of the log that a document is tried on.
 const TRIED: u32 = 200;
 /// Sentences of a change that are shown.
 const SAID: usize = 60;
+/// Bytes of a document that is sent along for one step back.
+const MOST_UNDONE: usize = 64 * 1024;
 /// Tools that the list beside the document shows.
 const LISTED: usize = 100;
 
@@ -100,9 +105,9 @@ pub(super) async fn review(
     })
 }
 
-/// The fields for one rule.
+/// The fields for one rule in one go.
 #[derive(Debug)]
-struct Builder {
+struct Quick {
     tool: Field,
     kind: Select,
     max: Field,
@@ -111,7 +116,7 @@ struct Builder {
     replace: bool,
 }
 
-const WINDOWS: [(&str, &str); 6] = [
+pub(super) const WINDOWS: [(&str, &str); 6] = [
     ("second", "a second"),
     ("minute", "a minute"),
     ("hour", "an hour"),
@@ -120,16 +125,16 @@ const WINDOWS: [(&str, &str); 6] = [
     ("month", "a month"),
 ];
 
-const SCOPES: [(Scope, &str); 4] = [
+pub(super) const SCOPES: [(Scope, &str); 4] = [
     (Scope::Grant, "per grant"),
     (Scope::Session, "per session"),
     (Scope::Server, "all grants of the server together"),
     (Scope::Workspace, "the whole workspace together"),
 ];
 
-impl Builder {
+impl Quick {
     fn new(input: &Input, faults: &Faults) -> Self {
-        let rule = &input.rule;
+        let rule = &input.quick;
         let or = |text: &str, other: &str| {
             if text.is_empty() { other.to_owned() } else { text.to_owned() }
         };
@@ -159,57 +164,72 @@ impl Builder {
     }
 }
 
+/// What the page tells besides the form.
+pub(super) struct Seen {
+    pub(super) told: Told,
+    pub(super) stale: Option<Stale>,
+    pub(super) review: Review,
+}
+
 #[derive(Debug, Template)]
 #[template(path = "ws/policy_edit.html")]
 pub(super) struct EditPage {
     frame: WsFrame,
     head: Option<PolicyHead>,
     server: Option<ServerHead>,
+    /// The script of this page alone.
+    script: String,
     problem: Option<String>,
     notice: Option<Flash>,
+    undo: bool,
     stale: Option<Stale>,
     name: Field,
     document: Field,
     note: Field,
     version: i64,
+    before: String,
     builder: Builder,
+    quick: Quick,
     tools: Vec<ToolView>,
     more_tools: usize,
     review: Review,
+    call: CallForm,
+    log: LogForm,
+    cases: Field,
+    tried: Tried,
 }
 
 const FIELDS: [&str; 6] =
     ["/name", "/note", "/rule_tool", "/rule_max", "/rule_window", "/rule_scope"];
 
 impl EditPage {
-    pub(super) fn new(
-        frame: WsFrame,
-        subject: Subject,
-        input: Input,
-        told: Told,
-        stale: Option<Stale>,
-        review: Review,
-    ) -> Self {
+    pub(super) fn new(frame: WsFrame, subject: Subject, input: Input, seen: Seen) -> Self {
+        let Seen { told, stale, review } = seen;
         let faults = &told.faults;
+        let builder = Builder::new(&subject, &input, &told.wrong);
+        let call = CallForm::new(&subject.tools, &input.tries, faults);
         let Subject { head, server, mut tools, .. } = subject;
         let more_tools = tools.len().saturating_sub(LISTED);
         tools.truncate(LISTED);
         // The document's own problems are told by the review, line by line.
-        let problem = faults.rest(&FIELDS).filter(|_| review.checked.ok);
+        let problem = policy_try::untold(faults, &FIELDS).filter(|_| review.checked.ok);
         let wrong = (!review.checked.ok)
             .then(|| "What is wrong is listed above, with its lines.".to_owned());
         let mut document =
             Field::area("document", "Document", 26).value(input.document.clone()).code().required();
         document.error = wrong;
-        let mut builder = Builder::new(&input, faults);
+        let mut quick = Quick::new(&input, faults);
         // The example is a tool of the server.
         if let Some(first) = tools.first() {
-            builder.tool.placeholder.clone_from(&first.name);
+            quick.tool.placeholder.clone_from(&first.name);
         }
+        let path = head.as_ref().map(|head| head.path.clone()).unwrap_or_default();
         Self {
             frame,
+            script: crate::assets::url("policy.js"),
             problem,
             notice: told.notice,
+            undo: told.undo && input.before.len() <= MOST_UNDONE,
             stale,
             name: Field::text("name", "Name")
                 .value(input.name)
@@ -223,10 +243,16 @@ impl EditPage {
                 .max(sluice_control::MAX_NOTE_CHARS)
                 .error(faults.at("/note")),
             version: head.as_ref().map_or(0, |head| head.policy.version),
+            before: input.before,
             builder,
+            quick,
             tools,
             more_tools,
             review,
+            log: LogForm::new(&input.tries),
+            cases: tests_field(&input.tries, faults),
+            call,
+            tried: Tried { path, shown: told.shown },
             head,
             server,
         }

@@ -7,11 +7,11 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sluice_policy::{
-    RecordedCall, Settings, SimulatedCall, SimulatedOutcome, Simulation, SimulationComparison,
+    PastServer, RecordedCall, SimulatedCall, SimulatedOutcome, Simulation, SimulationComparison,
     ToolFacts, compare as outcomes,
 };
 
-use super::{Answer, FINE, many, policy, pretty, read, usage};
+use super::{Answer, FINE, many, one_input, policy, pretty, read, usage};
 
 /// Changed calls that are told one by one; `--json` has all.
 const TOLD: usize = 20;
@@ -67,10 +67,11 @@ pub(super) fn compare(
     log: &Path,
     json: bool,
 ) -> Result<Answer, Answer> {
+    one_input([before, after, log])?;
     let old = policy(before, &read(before)?)?;
     let new = policy(after, &read(after)?)?;
     let calls = calls(log)?;
-    let found = outcomes(&old, &new, &calls, Settings::default());
+    let found = outcomes(&old, &new, &calls, &PastServer::default());
     let text = if json {
         pretty(&serde_json::to_value(&found).unwrap_or_default())
     } else {

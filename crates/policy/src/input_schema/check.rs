@@ -4,8 +4,8 @@ mod parts;
 
 use std::collections::HashSet;
 
+use crate::number::Decimal;
 use serde_json::{Map, Value};
-use sluice_policy::Decimal;
 
 use super::equal::{canonical, decimal, equal};
 use super::node::{Keyword, Kind, NodeId, Number};
@@ -13,7 +13,7 @@ use super::words::{self, Step};
 use super::{Schema, Verdict};
 
 /// Steps that any check may take, and more for each byte of the arguments.
-pub(crate) const STEPS: usize = 100_000;
+pub(super) const STEPS: usize = 100_000;
 const STEPS_A_BYTE: usize = 4;
 /// References within references.
 const MAX_DEPTH: usize = 200;

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Truth::{self, No, Unknown, Yes};
 use super::{Run, Seen, TOO_MUCH};
-use crate::schema::node::{Contains, Members, NodeId};
-use crate::schema::words::{self, Step};
+use crate::input_schema::node::{Contains, Members, NodeId};
+use crate::input_schema::words::{self, Step};
 
 impl Run<'_> {
     pub(super) fn required(&mut self, names: &[String], value: &Value) -> Truth {

@@ -1,7 +1,7 @@
 //! When two JSON values are the same: numbers by their exact value, however they are written.
 
+use crate::number::Decimal;
 use serde_json::Value;
-use sluice_policy::Decimal;
 
 /// A number's text as it was written.
 pub(super) fn decimal(number: &serde_json::Number) -> Decimal<'_> {

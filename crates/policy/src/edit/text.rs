@@ -1,93 +1,24 @@
-//! Merges a piece of a policy into a document's text and leaves everything
-//! else as it stands: order, digits, spacing, descriptions.
+//! A text that is changed in its places, in the style of what stands around them.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::check::check;
-use crate::document::DefaultAction;
 use crate::item::canonical;
-use crate::json::{Node, parse, quote};
-use crate::problem::Problem;
+use crate::json::{Kind, Node, parse, quote};
 use crate::short_forms::expand;
-
-/// Why a piece cannot be merged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EditError {
-    /// The document has errors of its own.
-    #[error("the document has errors")]
-    Document(Vec<Problem>),
-    /// The piece is not made of `hide`, `all_tools` and `tools`.
-    #[error("the piece to apply is not of `hide`, `all_tools` and `tools`: {0}")]
-    Fragment(String),
-    /// Together they would not be a valid document.
-    #[error("the rule does not fit the document")]
-    Conflict(Vec<Problem>),
-}
 
 /// Lists of an entry that a piece may add to.
 const LISTS: [&str; 4] = ["require", "deny_if", "approve_if", "limits"];
 
-/// Adds what `fragment` has and the document lacks. Doing it twice changes nothing more. A limit
-/// whose counter, window and scope the tool already has is left as the document has it.
-pub fn apply_rule(document_text: &str, fragment: &Value) -> Result<String, EditError> {
-    let before = check(document_text, None);
-    if !before.ok {
-        return Err(EditError::Document(before.problems));
-    }
-    let mut text = Edited { text: document_text.to_owned() };
-    let parts = fragment.as_object().ok_or_else(|| EditError::Fragment("an object".to_owned()))?;
-    for (key, value) in parts {
-        match (key.as_str(), value) {
-            ("hide", Value::Array(names)) => {
-                for name in names {
-                    text.add_item(&[], "hide", name);
-                }
-            }
-            ("all_tools", Value::Object(entry)) => text.add_entry(&[], "all_tools", entry),
-            ("tools", Value::Object(tools)) => {
-                for (tool, entry) in tools {
-                    let entry =
-                        entry.as_object().ok_or_else(|| EditError::Fragment(tool.clone()))?;
-                    text.add_entry(&["tools"], tool, entry);
-                }
-            }
-            _ => return Err(EditError::Fragment(key.clone())),
-        }
-    }
-    let after = check(&text.text, None);
-    if !after.ok {
-        return Err(EditError::Conflict(after.problems));
-    }
-    Ok(text.text)
-}
-
-/// Sets `default` and leaves everything else as it stands.
-pub fn set_default(document_text: &str, action: DefaultAction) -> Result<String, EditError> {
-    let before = check(document_text, None);
-    let place = parse(document_text)
-        .ok()
-        .and_then(|tree| tree.root.get("default").map(|node| node.start..node.end));
-    let (true, Some(place)) = (before.ok, place) else {
-        return Err(EditError::Document(before.problems));
-    };
-    let word = match action {
-        DefaultAction::Allow => "\"allow\"",
-        DefaultAction::Deny => "\"deny\"",
-    };
-    let mut text = document_text.to_owned();
-    text.replace_range(place, word);
-    Ok(text)
-}
-
-struct Edited {
-    text: String,
+/// A document's text while it is changed.
+pub(super) struct Edited {
+    pub(super) text: String,
 }
 
 impl Edited {
     /// Adds `key` with the entry's rules to the object at `path`, or the rules to the entry there.
-    fn add_entry(&mut self, path: &[&str], key: &str, entry: &Map<String, Value>) {
+    pub(super) fn add_entry(&mut self, path: &[&str], key: &str, entry: &Map<String, Value>) {
         let mut place = path.to_vec();
         place.push(key);
         if !self.has(&place) {
@@ -137,25 +68,34 @@ impl Edited {
         }
     }
 
-    fn has(&self, path: &[&str]) -> bool {
+    pub(super) fn has(&self, path: &[&str]) -> bool {
         parse(&self.text).is_ok_and(|tree| find(&tree.root, path).is_some())
     }
 
     /// Appends to the list `key` of the object at `path`, unless it is there; makes the list if that is not.
-    fn add_item(&mut self, path: &[&str], key: &str, item: &Value) {
+    pub(super) fn add_item(&mut self, path: &[&str], key: &str, item: &Value) {
         let mut place = path.to_vec();
         place.push(key);
         if !self.has(&place) {
             return self.add_member(path, key, &Value::Array(vec![item.clone()]));
         }
+        let wanted = identity(key, &item.to_string());
+        let there = parse(&self.text).is_ok_and(|tree| {
+            let items = find(&tree.root, &place).map(Node::items).unwrap_or_default();
+            items.iter().any(|old| identity(key, &self.text[old.start..old.end]) == wanted)
+        });
+        if !there {
+            self.push(path, key, item);
+        }
+    }
+
+    /// Appends to the list `key` of what is at `path`, whatever it holds.
+    pub(super) fn push(&mut self, path: &[&str], key: &str, item: &Value) {
+        let mut place = path.to_vec();
+        place.push(key);
         let edit = {
             let Ok(tree) = parse(&self.text) else { return };
             let Some(node) = find(&tree.root, &place) else { return };
-            let wanted = identity(key, &item.to_string());
-            let mut texts = node.items().iter().map(|old| &self.text[old.start..old.end]);
-            if texts.any(|old| identity(key, old) == wanted) {
-                return;
-            }
             let last = node.items().last().map(|old| old.end);
             let first = node.items().first().map(|old| old.start);
             self.insertion(node, first, last, |indent| self.layout(item, indent))
@@ -163,7 +103,7 @@ impl Edited {
         self.text.replace_range(edit.0, &edit.1);
     }
 
-    fn add_member(&mut self, path: &[&str], key: &str, value: &Value) {
+    pub(super) fn add_member(&mut self, path: &[&str], key: &str, value: &Value) {
         if !path.is_empty() && !self.has(path) {
             let (name, parent) = (path[path.len() - 1], &path[..path.len() - 1]);
             self.add_member(parent, name, &Value::Object(Map::new()));
@@ -205,7 +145,7 @@ impl Edited {
     }
 
     /// The blanks at the start of the line of a byte.
-    fn indent_of(&self, at: usize) -> String {
+    pub(super) fn indent_of(&self, at: usize) -> String {
         let start = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         self.text[start..].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
     }
@@ -219,7 +159,7 @@ impl Edited {
     }
 
     /// JSON on one line where it is short, else indented.
-    fn layout(&self, value: &Value, indent: &str) -> String {
+    pub(super) fn layout(&self, value: &Value, indent: &str) -> String {
         let flat = flat(value);
         if flat.len() + indent.len() <= LINE || !self.text.contains('\n') {
             return flat;
@@ -255,8 +195,12 @@ fn flat(value: &Value) -> String {
     }
 }
 
-fn find<'n, 'a>(root: &'n Node<'a>, path: &[&str]) -> Option<&'n Node<'a>> {
-    path.iter().try_fold(root, |node, key| node.get(key))
+/// The value at a path of keys and positions.
+pub(super) fn find<'n, 'a>(root: &'n Node<'a>, path: &[&str]) -> Option<&'n Node<'a>> {
+    path.iter().try_fold(root, |node, key| match &node.kind {
+        Kind::List(items) => items.get(key.parse::<usize>().ok()?),
+        _ => node.get(key),
+    })
 }
 
 /// What makes two elements of a list the same: for limits counter, window and scope.
