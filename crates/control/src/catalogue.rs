@@ -2,12 +2,15 @@
 //! index of both in memory for search and lists. It belongs to no workspace and asks for no permission.
 
 mod keep;
+mod reports;
 mod shelf;
 mod sync;
 
 pub use keep::Kept;
+pub use reports::ReportForm;
 pub(crate) use shelf::InUse;
 pub use shelf::{Shelf, ShelfHit, ShelfServer, ShelfTool};
+pub use sluice_store::catalogue::Report;
 pub use sync::{Fetch, FetchError, SyncError, SyncReport, origin_of};
 
 use std::sync::Arc;

@@ -17,6 +17,8 @@ const PER_EMAIL: u32 = 200;
 const PER_PLACE: u32 = 500;
 /// Accounts made from one place in an hour.
 const SIGN_UPS_PER_PLACE: u32 = 200;
+/// Reports of mistakes from one place in an hour.
+const REPORTS_PER_PLACE: u32 = 20;
 /// Characters of an address that tell it from others; longer ones are nobody's.
 const MAX_EMAIL_CHARS: usize = 254;
 
@@ -49,6 +51,11 @@ impl Throttle {
     /// Counts an account to be made, or refuses it.
     pub(crate) async fn sign_up(&self, place: &str) -> Result<Try, ControlError> {
         self.take(vec![demand("sign_up", Window::Hour, place.to_owned(), SIGN_UPS_PER_PLACE)]).await
+    }
+
+    /// Counts a report of a mistake, or refuses it.
+    pub(crate) async fn report(&self, place: &str) -> Result<Try, ControlError> {
+        self.take(vec![demand("report", Window::Hour, place.to_owned(), REPORTS_PER_PLACE)]).await
     }
 
     /// It was the right person: the try does not count.

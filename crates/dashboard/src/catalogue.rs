@@ -1,58 +1,199 @@
-//! The public catalogue, rated once at start: what the pages under `/tools` are drawn from.
+//! The public catalogue as pages show it: rated records, and rows of lists. The starter set is rated once at
+//! start, what the database keeps when it is shown.
 
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use sluice_domain::{Category, ToolDefinition};
+use sluice_control::catalogue::{CatalogueRecord, RecordChange, Shelf, ShelfServer, ShelfTool};
+use sluice_control::{Control, ControlError};
+use sluice_domain::{Category, Severity, ToolDefinition};
 use sluice_risk::catalogue::{ServerEntry, starter};
-use sluice_risk::{Attack, Rating, Recommended, Rest, attacks, classify, recommended_policy};
+use sluice_risk::grade::{Grade, token_weight};
+use sluice_risk::{
+    Attack, Finding, Rating, Recommended, RecommendedPolicy, Rest, attacks, classify, findings,
+    recommended_policy,
+};
 
 use crate::next::segment;
 
 /// A tool of the catalogue with its rating and rule.
 #[derive(Debug)]
 pub(crate) struct CatalogueTool {
-    pub(crate) definition: &'static ToolDefinition,
+    pub(crate) definition: ToolDefinition,
     pub(crate) rating: Rating,
+    pub(crate) findings: Vec<Finding>,
     pub(crate) rule: Recommended,
 }
 
 /// A server of the catalogue with its rated tools.
 #[derive(Debug)]
 pub(crate) struct CatalogueServer {
-    pub(crate) entry: &'static ServerEntry,
+    pub(crate) entry: ServerEntry,
     pub(crate) tools: Vec<CatalogueTool>,
+    pub(crate) grade: Grade,
+    /// Newest first.
+    pub(crate) changes: Vec<RecordChange>,
+}
+
+/// A server of the starter set, or one that the database keeps.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    Starter(&'static CatalogueServer),
+    Kept(Box<CatalogueServer>),
+}
+
+impl Deref for Shown {
+    type Target = CatalogueServer;
+
+    fn deref(&self) -> &CatalogueServer {
+        match self {
+            Self::Starter(server) => server,
+            Self::Kept(server) => server,
+        }
+    }
 }
 
 static SERVERS: LazyLock<Vec<CatalogueServer>> = LazyLock::new(|| {
-    starter().iter().map(|entry| CatalogueServer { entry, tools: rate(&entry.tools) }).collect()
+    let record = |entry: &ServerEntry| CatalogueRecord {
+        entry: entry.clone(),
+        watched: None,
+        changes: Vec::new(),
+    };
+    starter().iter().map(|entry| CatalogueServer::of(record(entry))).collect()
 });
 
-fn rate(tools: &'static [ToolDefinition]) -> Vec<CatalogueTool> {
-    let rate = |definition: &'static ToolDefinition| {
-        let rating = classify(definition);
-        let rule = sluice_risk::recommended(&definition.name, rating.category);
-        CatalogueTool { definition, rating, rule }
-    };
-    tools.iter().map(rate).collect()
+fn rated(definition: ToolDefinition) -> CatalogueTool {
+    let rating = classify(&definition);
+    let rule = sluice_risk::recommended(&definition.name, rating.category);
+    CatalogueTool { findings: findings(&definition), definition, rating, rule }
 }
 
-/// Every server.
+/// Every server of the starter set.
 pub(crate) fn servers() -> &'static [CatalogueServer] {
     &SERVERS
 }
 
-/// The server with this slug.
+/// The server of the starter set with this slug.
 pub(crate) fn server(slug: &str) -> Option<&'static CatalogueServer> {
     SERVERS.iter().find(|server| server.entry.slug == slug)
 }
 
-/// Every tool with its server.
+/// The server with this slug, wherever it is kept.
+pub(crate) async fn find(control: &Control, slug: &str) -> Result<Option<Shown>, ControlError> {
+    if let Some(server) = server(slug) {
+        return Ok(Some(Shown::Starter(server)));
+    }
+    let record = control.catalogue_record(slug).await?;
+    Ok(record.map(|record| Shown::Kept(Box::new(CatalogueServer::of(record)))))
+}
+
+/// Every tool of the starter set with its server.
 pub(crate) fn tools() -> impl Iterator<Item = (&'static CatalogueServer, &'static CatalogueTool)> {
     SERVERS.iter().flat_map(|server| server.tools.iter().map(move |tool| (server, tool)))
 }
 
+/// A tool in a list.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct ToolRow {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) server: String,
+    pub(crate) server_name: String,
+    pub(crate) server_path: String,
+    pub(crate) category: Category,
+    pub(crate) severity: Severity,
+    pub(crate) about: String,
+}
+
+impl ToolRow {
+    pub(crate) fn of(server: &CatalogueServer, tool: &CatalogueTool) -> Self {
+        Self {
+            name: tool.definition.name.clone(),
+            path: tool.path(server),
+            server: server.entry.slug.clone(),
+            server_name: server.entry.owner_name.clone(),
+            server_path: server.path(),
+            category: tool.rating.category,
+            severity: tool.rating.severity,
+            about: tool.about().to_owned(),
+        }
+    }
+
+    pub(crate) fn on_shelf(server: &ShelfServer, tool: &ShelfTool) -> Self {
+        let server_path = format!("/tools/{}", server.slug);
+        Self {
+            name: tool.name.to_string(),
+            path: format!("{server_path}/{}", segment(&tool.name)),
+            server: server.slug.to_string(),
+            server_name: server.owner_name.to_string(),
+            server_path,
+            category: tool.category,
+            severity: tool.severity,
+            about: tool.about.to_string(),
+        }
+    }
+
+    /// Rows of tools on the shelf.
+    pub(crate) fn all(shelf: &Shelf, tools: &[&ShelfTool]) -> Vec<Self> {
+        tools.iter().map(|tool| Self::on_shelf(shelf.server_of(tool), tool)).collect()
+    }
+}
+
+/// A server in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerRow {
+    pub(crate) slug: String,
+    pub(crate) path: String,
+    pub(crate) title: String,
+    pub(crate) owner_name: String,
+    pub(crate) summary: String,
+    pub(crate) tools: String,
+}
+
+impl ServerRow {
+    pub(crate) fn on_shelf(server: &ShelfServer) -> Self {
+        Self {
+            slug: server.slug.to_string(),
+            path: format!("/tools/{}", server.slug),
+            title: server.title.to_string(),
+            owner_name: server.owner_name.to_string(),
+            summary: server.summary.to_string(),
+            tools: match server.tools {
+                0 => "no tool is known yet".to_owned(),
+                count => crate::ui::text::count(count as usize, "tool", None),
+            },
+        }
+    }
+}
+
 impl CatalogueServer {
+    /// Rates a record.
+    pub(crate) fn of(record: CatalogueRecord) -> Self {
+        let grade = record.grade();
+        let CatalogueRecord { mut entry, changes, .. } = record;
+        let tools = std::mem::take(&mut entry.tools).into_iter().map(rated).collect();
+        Self { entry, tools, grade, changes }
+    }
+
+    /// About how many tokens a model reads before it has done anything.
+    pub(crate) fn token_weight(&self) -> usize {
+        self.tools.iter().map(|tool| token_weight(&tool.definition)).sum()
+    }
+
+    /// The recommended rules of all its tools as one policy.
+    pub(crate) fn policy(&self) -> RecommendedPolicy {
+        let rated: Vec<_> = self
+            .tools
+            .iter()
+            .map(|tool| sluice_risk::RatedTool {
+                name: &tool.definition.name,
+                category: tool.rating.category,
+            })
+            .collect();
+        recommended_policy(&rated, Rest::Recommended)
+    }
+
     /// The tool of exactly this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&CatalogueTool> {
         self.tools.iter().find(|tool| tool.definition.name == name)
@@ -61,14 +202,6 @@ impl CatalogueServer {
     /// `/tools/{slug}`
     pub(crate) fn path(&self) -> String {
         format!("/tools/{}", self.entry.slug)
-    }
-
-    /// How many tools of each category, those present only.
-    pub(crate) fn categories(&self) -> Vec<(Category, usize)> {
-        let count = |category: &Category| {
-            self.tools.iter().filter(|tool| tool.rating.category == *category).count()
-        };
-        Category::ALL.iter().map(|c| (*c, count(c))).filter(|(_, n)| *n > 0).collect()
     }
 }
 
@@ -99,7 +232,7 @@ impl CatalogueTool {
 
     /// What it does: the description, or its title.
     pub(crate) fn about(&self) -> &str {
-        let definition = self.definition;
+        let definition = &self.definition;
         definition.description.as_deref().or(definition.title.as_deref()).unwrap_or_default()
     }
 }

@@ -71,6 +71,7 @@ fn frame(headers: &HeaderMap, uri: &Uri) -> PublicFrame {
         section: "",
         signed_in: false,
         canonical: String::new(),
+        base: String::new(),
     }
 }
 

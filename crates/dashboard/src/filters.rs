@@ -48,6 +48,12 @@ pub(crate) fn ticks(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {
     Ok(ui::text::ticks(text.as_ref()))
 }
 
+/// Anybody's text on one line of Markdown, as text.
+#[askama::filter_fn]
+pub(crate) fn md(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {
+    Ok(Html(ui::text::markdown_escaped(text.as_ref())))
+}
+
 /// A library's phrase as a sentence, its names as code.
 #[askama::filter_fn]
 pub(crate) fn sentence(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {

@@ -68,4 +68,13 @@ pub(crate) struct PublicFrame {
     pub(crate) signed_in: bool,
     /// The page's own address for search engines.
     pub(crate) canonical: String,
+    /// The public address, without a slash at the end.
+    pub(crate) base: String,
+}
+
+impl PublicFrame {
+    /// What social sites show beside a link to this page: their readers take no SVG.
+    pub(crate) fn image(&self) -> String {
+        format!("{}{}", self.base, assets::url("card.png"))
+    }
 }

@@ -21,7 +21,8 @@ impl Visitor {
     /// The frame of the page at `path`, of a section of the top bar.
     pub(crate) fn frame(self, section: &'static str, path: &str) -> PublicFrame {
         let canonical = format!("{}{path}", self.base);
-        PublicFrame { head: self.head, section, signed_in: self.signed_in, canonical }
+        let Self { head, signed_in, base } = self;
+        PublicFrame { head, section, signed_in, canonical, base }
     }
 
     /// The public address, without a slash at the end.

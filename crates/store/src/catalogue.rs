@@ -2,9 +2,11 @@
 //! to no workspace: nothing here takes one, and nothing of one is in it.
 
 mod insert;
+mod reports;
 mod sync;
 
 pub use insert::{insert_changes, insert_servers, insert_tools};
+pub use reports::{Report, put_report, remove_report, reports};
 pub use sync::{Sync, find_sync, put_sync};
 
 use chrono::{DateTime, Utc};

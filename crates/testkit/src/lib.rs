@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod clock;
 pub mod columns;
 pub mod db;
+pub mod fake_registry;
 pub mod http;
 pub mod mcp_server;
 pub mod newer_schema;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use sluice_domain::{Category, Severity};
+use sluice_risk::catalogue::registry::clean;
 use sluice_risk::catalogue::{IndexBuilder, ServerEntry, Texts, WordIndex, starter};
 use sluice_risk::classify;
 use sluice_store::Db;
@@ -36,6 +37,8 @@ pub struct ShelfTool {
     pub name: Box<str>,
     pub category: Category,
     pub severity: Severity,
+    /// The beginning of what it does.
+    pub about: Box<str>,
 }
 
 /// What a search found.
@@ -57,6 +60,8 @@ pub struct Shelf {
 }
 
 const TOOL: u32 = 1 << 31;
+/// Characters of a tool's description that lists show.
+const MOST_ABOUT: usize = 100;
 
 /// The shelf that is in use.
 #[derive(Debug)]
@@ -65,7 +70,7 @@ pub(crate) struct InUse(ArcSwap<Shelf>);
 impl InUse {
     /// With the starter set alone, until the database was read.
     pub(crate) fn new() -> Self {
-        Self(ArcSwap::from_pointee(Building::with_starter().finish(None)))
+        Self(ArcSwap::from_pointee(Shelf::starter()))
     }
 
     pub(crate) fn load(&self) -> Arc<Shelf> {
@@ -78,6 +83,11 @@ impl InUse {
 }
 
 impl Shelf {
+    /// The starter set alone.
+    pub fn starter() -> Self {
+        Building::with_starter().finish(None)
+    }
+
     /// The catalogue's number when it was read.
     pub(super) fn revision(&self) -> Option<i64> {
         self.revision
@@ -178,7 +188,8 @@ impl Building {
         self.words.add(&Texts { name, also: &of.title, description: about });
         self.documents.push(place | TOOL);
         let (category, severity) = rating;
-        self.tools.push(ShelfTool { server, name: name.into(), category, severity });
+        let about = clean(about, MOST_ABOUT).into_boxed_str();
+        self.tools.push(ShelfTool { server, name: name.into(), category, severity, about });
     }
 
     fn listed(&mut self, tool: &ListedTool) {

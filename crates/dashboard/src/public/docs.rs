@@ -7,6 +7,7 @@ use axum::extract::Path;
 use axum::response::Response;
 use include_dir::{Dir, include_dir};
 
+use super::{Form, form};
 use crate::filters;
 use crate::frame::PublicFrame;
 use crate::markdown::{self, Text};
@@ -88,14 +89,20 @@ pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response 
     if slug == "policy.schema.json" {
         return page::json(&sluice_policy::json_schema());
     }
-    let (name, as_text) =
-        slug.strip_suffix(".md").map_or((slug.as_str(), false), |name| (name, true));
+    let (name, wanted) = form(&slug);
     let Some(at) = pages().iter().position(|page| page.slug == name) else {
         return errors::not_found(visitor);
     };
     let doc = &pages()[at];
-    if as_text {
-        return page::text("text/markdown; charset=utf-8", doc.markdown.to_owned());
+    match wanted {
+        Form::Markdown => {
+            return page::text("text/markdown; charset=utf-8", doc.markdown.to_owned());
+        }
+        Form::Json => {
+            return page::json(&serde_json::json!({"slug": doc.slug, "title": doc.text.title,
+                "summary": doc.text.summary, "markdown": doc.markdown}));
+        }
+        Form::Html => {}
     }
     page::public(&TextPage {
         frame: visitor.frame("docs", &format!("/docs/{name}")),

@@ -1,11 +1,13 @@
 //! `/`: what Sluice does, and the way in.
 
 use askama::Template;
+use axum::extract::State;
 use axum::response::Response;
 use sluice_domain::Severity;
 use sluice_risk::Attack;
 
-use crate::catalogue::{self, CatalogueServer, CatalogueTool};
+use crate::DashboardState;
+use crate::catalogue::{self, CatalogueServer, ToolRow};
 use crate::filters;
 use crate::frame::PublicFrame;
 use crate::page;
@@ -16,7 +18,7 @@ use crate::visitor::Visitor;
 #[template(path = "public/home.html")]
 struct HomePage {
     frame: PublicFrame,
-    tools: Vec<(&'static CatalogueServer, &'static CatalogueTool)>,
+    tools: Vec<ToolRow>,
     servers: usize,
     tool_count: usize,
     attacks: Vec<&'static Attack>,
@@ -24,10 +26,10 @@ struct HomePage {
 }
 
 /// The riskiest tool of each server that has a risky one: servers people know, not one server's list.
-fn notable() -> Vec<(&'static CatalogueServer, &'static CatalogueTool)> {
+fn notable() -> Vec<ToolRow> {
     let riskiest = |server: &'static CatalogueServer| {
         let tool = server.tools.iter().rev().max_by_key(|tool| tool.rating.severity)?;
-        (tool.rating.severity >= Severity::High).then_some((server, tool))
+        (tool.rating.severity >= Severity::High).then(|| ToolRow::of(server, tool))
     };
     catalogue::servers().iter().filter_map(riskiest).take(8).collect()
 }
@@ -45,12 +47,13 @@ const POLICY: &str = r#"{
   }
 }"#;
 
-pub(crate) async fn get(visitor: Visitor) -> Response {
+pub(crate) async fn get(State(state): State<DashboardState>, visitor: Visitor) -> Response {
+    let shelf = state.control().shelf();
     page::public(&HomePage {
         frame: visitor.frame("home", "/"),
         tools: notable(),
-        servers: catalogue::servers().len(),
-        tool_count: catalogue::tools().count(),
+        servers: shelf.servers().len(),
+        tool_count: shelf.tools().len(),
         attacks: sluice_risk::attacks().iter().take(6).collect(),
         policy: Code::json("Policy, version 1", POLICY),
     })

@@ -1,13 +1,17 @@
 //! `/risk/{severity}` and `/categories/{category}`: every tool of one kind.
 
 use askama::Template;
-use axum::extract::{Path, Query};
+use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use sluice_domain::{Category, Severity};
 
-use super::search::{page_number, slice};
-use crate::catalogue::{self, CatalogueServer, CatalogueTool};
+use sluice_control::catalogue::ShelfTool;
+
+use super::search::{PAGE, page_number, pager, tool_value};
+use super::{Form, form};
+use crate::DashboardState;
+use crate::catalogue::ToolRow;
 use crate::errors;
 use crate::filters;
 use crate::frame::PublicFrame;
@@ -36,10 +40,10 @@ impl Kind {
         }
     }
 
-    fn has(self, tool: &CatalogueTool) -> bool {
+    fn has(self, tool: &ShelfTool) -> bool {
         match self {
-            Self::Severity(word) => tool.rating.severity == word,
-            Self::Category(word) => tool.rating.category == word,
+            Self::Severity(word) => tool.severity == word,
+            Self::Category(word) => tool.category == word,
         }
     }
 
@@ -83,7 +87,8 @@ struct ListingPage {
     title: String,
     about: Html,
     kind: Kind,
-    rows: Vec<(&'static CatalogueServer, &'static CatalogueTool)>,
+    path: String,
+    rows: Vec<ToolRow>,
     pager: Pager,
 }
 
@@ -98,17 +103,52 @@ impl ListingPage {
     }
 }
 
-fn show(visitor: Visitor, kind: Kind, page: Option<&str>) -> Response {
-    let rows: Vec<_> = catalogue::tools().filter(|(_, tool)| kind.has(tool)).collect();
-    let path = kind.path();
-    let (rows, pager) =
-        slice(rows, page_number(page), "tool", |page| format!("{path}?page={page}"));
+#[derive(Debug, Template)]
+#[template(path = "public/listing.md")]
+struct ListingText {
+    base: String,
+    title: String,
+    about: &'static str,
+    rows: Vec<ToolRow>,
+    pager: Pager,
+}
+
+fn show(
+    state: &DashboardState,
+    visitor: Visitor,
+    (kind, wanted): (Kind, Form),
+    page: Option<&str>,
+) -> Response {
+    let (path, page) = (kind.path(), page_number(page));
+    let shelf = state.control().shelf();
+    let skip = page.saturating_sub(1).saturating_mul(PAGE);
+    let (total, tools) = shelf.tools_where(|tool| kind.has(tool), skip, PAGE);
+    let rows = ToolRow::all(&shelf, &tools);
+    let pager =
+        pager((skip, rows.len(), total), page, "tool", |page| format!("{path}?page={page}"));
     let title = match kind {
         Kind::Severity(word) => format!("Tools of {} severity", word.as_str().to_lowercase()),
         Kind::Category(word) => format!("{word} tools"),
     };
-    let frame = visitor.frame("tools", &path);
-    page::public(&ListingPage { frame, title, about: ticks(kind.about()), kind, rows, pager })
+    match wanted {
+        Form::Json => {
+            let base = visitor.base();
+            let tools: Vec<_> = rows.iter().map(|row| tool_value(row, base)).collect();
+            let next = pager.next.map(|_| page + 1);
+            page::json(&serde_json::json!({"title": title, "total": total, "page": page,
+                "next_page": next, "tools": tools}))
+        }
+        Form::Markdown => {
+            let base = visitor.base().to_owned();
+            let text = ListingText { base, title, about: kind.about(), rows, pager };
+            page::text("text/markdown; charset=utf-8", text.render().unwrap_or_default())
+        }
+        Form::Html => {
+            let frame = visitor.frame("tools", &path);
+            let about = ticks(kind.about());
+            page::public(&ListingPage { frame, title, about, kind, path, rows, pager })
+        }
+    }
 }
 
 /// Both read their word in lower case.
@@ -117,23 +157,27 @@ fn word<T: Copy + std::fmt::Display>(all: &[T], text: &str) -> Option<T> {
 }
 
 pub(crate) async fn risk(
+    State(state): State<DashboardState>,
     visitor: Visitor,
     Path(text): Path<String>,
     Query(input): Query<Input>,
 ) -> Response {
-    match word(Severity::ALL, &text) {
-        Some(word) => show(visitor, Kind::Severity(word), input.page.as_deref()),
+    let (text, wanted) = form(&text);
+    match word(Severity::ALL, text) {
+        Some(word) => show(&state, visitor, (Kind::Severity(word), wanted), input.page.as_deref()),
         None => errors::not_found(visitor).into_response(),
     }
 }
 
 pub(crate) async fn category(
+    State(state): State<DashboardState>,
     visitor: Visitor,
     Path(text): Path<String>,
     Query(input): Query<Input>,
 ) -> Response {
-    match word(Category::ALL, &text) {
-        Some(word) => show(visitor, Kind::Category(word), input.page.as_deref()),
+    let (text, wanted) = form(&text);
+    match word(Category::ALL, text) {
+        Some(word) => show(&state, visitor, (Kind::Category(word), wanted), input.page.as_deref()),
         None => errors::not_found(visitor).into_response(),
     }
 }

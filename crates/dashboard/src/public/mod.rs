@@ -5,9 +5,11 @@ mod docs;
 mod guides;
 mod home;
 mod listing;
+mod report;
 mod search;
 mod seo;
 mod server;
+mod structured;
 mod styleguide;
 mod tool;
 
@@ -28,14 +30,20 @@ pub(crate) fn routes() -> Router<DashboardState> {
         .route("/risk/{severity}", get(listing::risk))
         .route("/categories/{category}", get(listing::category))
         .route("/attacks", get(attacks::list))
+        .route("/attacks.md", get(attacks::list_text))
+        .route("/attacks.json", get(attacks::list_value))
         .route("/attacks/{slug}", get(attacks::get))
         .route("/guides", get(guides::list))
+        .route("/guides.md", get(guides::list_text))
+        .route("/guides.json", get(guides::list_value))
         .route("/guides/{slug}", get(guides::get))
         .route("/docs", get(docs::list))
         .route("/docs/{page}", get(docs::get))
+        .route("/report", get(report::form).post(report::send))
         .route("/styleguide", get(styleguide::get))
         .route("/llms.txt", get(seo::llms))
         .route("/sitemap.xml", get(seo::sitemap))
+        .route("/sitemaps/{part}", get(seo::sitemap_part))
         .route("/robots.txt", get(seo::robots))
 }
 

@@ -1,13 +1,14 @@
 //! `/tools?q=`: the catalogue, searched.
 
 use askama::Template;
-use axum::extract::Query;
+use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use sluice_risk::catalogue::search;
+use sluice_control::catalogue::{Shelf, ShelfHit};
 
-use crate::catalogue::{self, CatalogueServer, CatalogueTool};
+use crate::DashboardState;
+use crate::catalogue::{ServerRow, ToolRow};
 use crate::filters;
 use crate::frame::PublicFrame;
 use crate::next::encode;
@@ -55,16 +56,27 @@ pub(crate) fn slice<T>(
     let total = rows.len();
     let start = page.saturating_sub(1).saturating_mul(PAGE).min(total);
     let shown: Vec<T> = rows.into_iter().skip(start).take(PAGE).collect();
+    let pager = pager((start, shown.len(), total), page, noun, address);
+    (shown, pager)
+}
+
+/// The pager of a page that begins behind `start` rows and shows so many of all.
+pub(crate) fn pager(
+    (start, shown, total): (usize, usize, usize),
+    page: usize,
+    noun: &str,
+    address: impl Fn(usize) -> String,
+) -> Pager {
     let words = if total <= PAGE {
         count(total, noun, None)
-    } else if shown.is_empty() {
+    } else if shown == 0 {
         format!("Page {page} is past the end of {}", count(total, noun, None))
     } else {
-        format!("{}–{} of {}", start + 1, start + shown.len(), count(total, noun, None))
+        format!("{}–{} of {}", start + 1, start + shown, count(total, noun, None))
     };
     let previous = (page > 1 && total > 0).then(|| address((page - 1).min(total.div_ceil(PAGE))));
-    let next = (start + shown.len() < total).then(|| address(page + 1));
-    (shown, Pager { words, previous, next })
+    let next = (start.saturating_add(shown) < total && shown > 0).then(|| address(page + 1));
+    Pager { words, previous, next }
 }
 
 #[derive(Debug, Template)]
@@ -73,36 +85,48 @@ struct SearchPage {
     frame: PublicFrame,
     query: String,
     field: Field,
-    servers: Vec<&'static CatalogueServer>,
-    tools: Vec<(&'static CatalogueServer, &'static CatalogueTool)>,
+    servers: Vec<ServerRow>,
+    tools: Vec<ToolRow>,
     found: usize,
     pager: Pager,
 }
 
 /// What matches, best first; without a query every server and no tool.
-fn find(
-    query: &str,
-) -> (Vec<&'static CatalogueServer>, Vec<(&'static CatalogueServer, &'static CatalogueTool)>) {
-    if query.is_empty() {
-        return (catalogue::servers().iter().collect(), Vec::new());
-    }
+fn find(shelf: &Shelf, query: &str) -> (Vec<ServerRow>, Vec<ToolRow>) {
     let (mut servers, mut tools) = (Vec::new(), Vec::new());
-    for hit in search(query, MOST) {
-        let Some(server) = catalogue::server(&hit.server.slug) else { continue };
-        match hit.tool {
-            None => servers.push(server),
-            Some(tool) => tools.extend(server.tool(&tool.name).map(|tool| (server, tool))),
+    for hit in shelf.search(query, MOST) {
+        match hit {
+            ShelfHit::Server(server) => servers.push(ServerRow::on_shelf(server)),
+            ShelfHit::Tool(server, tool) => tools.push(ToolRow::on_shelf(server, tool)),
         }
     }
     (servers, tools)
 }
 
-pub(crate) async fn html(visitor: Visitor, Query(input): Query<Input>) -> Response {
+/// All servers, one page of them.
+fn every_server(shelf: &Shelf, page: usize) -> (Vec<ServerRow>, Pager) {
+    let rows: Vec<_> = shelf.servers().iter().collect();
+    let (rows, pager) = slice(rows, page, "server", |page| format!("/tools?page={page}"));
+    (rows.into_iter().map(ServerRow::on_shelf).collect(), pager)
+}
+
+pub(crate) async fn html(
+    State(state): State<DashboardState>,
+    visitor: Visitor,
+    Query(input): Query<Input>,
+) -> Response {
     let query = input.query();
-    let (servers, tools) = find(&query);
-    let found = servers.len() + tools.len();
-    let address = |page| format!("/tools?q={}&page={page}", encode(&query));
-    let (tools, pager) = slice(tools, input.page(), "tool", address);
+    let shelf = state.control().shelf();
+    let (found, servers, tools, pager) = if query.is_empty() {
+        let (servers, pager) = every_server(&shelf, input.page());
+        (shelf.servers().len(), servers, Vec::new(), pager)
+    } else {
+        let (servers, tools) = find(&shelf, &query);
+        let found = servers.len() + tools.len();
+        let address = |page| format!("/tools?q={}&page={page}", encode(&query));
+        let (tools, pager) = slice(tools, input.page(), "tool", address);
+        (found, servers.into_iter().take(PAGE).collect(), tools, pager)
+    };
     let field = Field::new("search", "q", "Search the catalogue")
         .value(query.clone())
         .placeholder("executePython, files, payments…")
@@ -118,25 +142,39 @@ pub(crate) async fn html(visitor: Visitor, Query(input): Query<Input>) -> Respon
     })
 }
 
-pub(crate) async fn json(visitor: Visitor, Query(input): Query<Input>) -> Response {
-    let (servers, tools) = find(&input.query());
+/// For programs: the hits, or without a query one page of servers.
+fn rows(shelf: &Shelf, input: &Input) -> (Vec<ServerRow>, Vec<ToolRow>) {
+    let query = input.query();
+    if query.is_empty() {
+        return (every_server(shelf, input.page()).0, Vec::new());
+    }
+    find(shelf, &query)
+}
+
+pub(crate) async fn json(
+    State(state): State<DashboardState>,
+    visitor: Visitor,
+    Query(input): Query<Input>,
+) -> Response {
+    let shelf = state.control().shelf();
+    let (servers, tools) = rows(&shelf, &input);
     let base = visitor.base();
     let servers: Vec<_> = servers
         .iter()
         .map(|server| {
-            json!({"slug": server.entry.slug, "name": server.entry.owner_name, "title": server.entry.title,
-                "summary": server.entry.summary, "url": format!("{base}{}", server.path())})
+            json!({"slug": server.slug, "name": server.owner_name, "title": server.title,
+                "summary": server.summary, "url": format!("{base}{}", server.path)})
         })
         .collect();
-    let tools: Vec<_> = tools
-        .iter()
-        .map(|(server, tool)| {
-            json!({"name": tool.definition.name, "server": server.entry.slug,
-                "category": tool.rating.category, "severity": tool.rating.severity,
-                "url": format!("{base}{}", tool.path(server))})
-        })
-        .collect();
-    page::json(&json!({"query": input.query(), "servers": servers, "tools": tools}))
+    let tools: Vec<_> = tools.iter().map(|tool| tool_value(tool, base)).collect();
+    page::json(&json!({"query": input.query(), "servers": servers, "tools": tools,
+        "server_count": shelf.servers().len(), "tool_count": shelf.tools().len()}))
+}
+
+/// A tool in a list, for programs.
+pub(crate) fn tool_value(tool: &ToolRow, base: &str) -> serde_json::Value {
+    json!({"name": tool.name, "server": tool.server, "category": tool.category,
+        "severity": tool.severity, "url": format!("{base}{}", tool.path)})
 }
 
 #[derive(Debug, Template)]
@@ -144,15 +182,18 @@ pub(crate) async fn json(visitor: Visitor, Query(input): Query<Input>) -> Respon
 struct SearchText {
     base: String,
     query: String,
-    servers: Vec<&'static CatalogueServer>,
-    tools: Vec<(&'static CatalogueServer, &'static CatalogueTool)>,
+    servers: Vec<ServerRow>,
+    tools: Vec<ToolRow>,
 }
 
-pub(crate) async fn markdown(visitor: Visitor, Query(input): Query<Input>) -> Response {
-    let query = input.query();
-    let (servers, tools) = find(&query);
+pub(crate) async fn markdown(
+    State(state): State<DashboardState>,
+    visitor: Visitor,
+    Query(input): Query<Input>,
+) -> Response {
+    let (servers, tools) = rows(&state.control().shelf(), &input);
     let base = visitor.base().to_owned();
-    let text = SearchText { base, query, servers, tools };
+    let text = SearchText { base, query: input.query(), servers, tools };
     page::text("text/markdown; charset=utf-8", text.render().unwrap_or_default())
 }
 

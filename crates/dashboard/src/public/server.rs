@@ -1,39 +1,46 @@
 //! `/tools/{server}`: one server of the catalogue, also as Markdown and JSON.
 
 use askama::Template;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use sluice_risk::catalogue::{BridgeCommand, bridge_command};
 
-use super::{Form, form};
-use crate::catalogue::{self, CatalogueServer};
+use super::{Form, form, structured};
+use crate::DashboardState;
+use crate::catalogue::{self, CatalogueServer, Shown};
+use crate::desk::refuse;
 use crate::filters;
 use crate::frame::PublicFrame;
-use crate::ui::Bridge;
-use crate::ui::text::count;
+use crate::ui::text::{count, number};
+use crate::ui::{Bridge, Code, Html, code::pretty};
 use crate::visitor::Visitor;
 use crate::{errors, page};
 
 #[derive(Debug, Template)]
 #[template(path = "public/server.html")]
-struct ServerPage {
+struct ServerPage<'a> {
     frame: PublicFrame,
-    server: &'static CatalogueServer,
+    server: &'a CatalogueServer,
     state: String,
     bridge: Option<Bridge>,
+    weight: String,
+    policy: Code,
+    sentences: Vec<String>,
+    structured: Html,
 }
 
 #[derive(Debug, Template)]
 #[template(path = "public/server.md")]
-struct ServerText {
+struct ServerText<'a> {
     base: String,
-    server: &'static CatalogueServer,
+    server: &'a CatalogueServer,
     bridge: Option<BridgeCommand>,
+    policy: String,
 }
 
 /// `12 tools, 3 of high or critical severity`
-fn state(server: &CatalogueServer) -> String {
+fn told(server: &CatalogueServer) -> String {
     let risky = server
         .tools
         .iter()
@@ -48,39 +55,77 @@ fn state(server: &CatalogueServer) -> String {
 }
 
 fn value(server: &CatalogueServer, base: &str) -> Value {
-    let entry = server.entry;
+    let entry = &server.entry;
     let tools: Vec<Value> = server
         .tools
         .iter()
         .map(|tool| {
             json!({"name": tool.definition.name, "description": tool.definition.description,
-                "category": tool.rating.category, "severity": tool.rating.severity,
+                "category": tool.rating.category, "severity": tool.rating.severity, "findings": tool.findings,
                 "rule": tool.rule.fragment, "url": format!("{base}{}", tool.path(server))})
         })
+        .collect();
+    let changes: Vec<Value> = server
+        .changes
+        .iter()
+        .map(|change| json!({"at": change.at, "kind": change.kind, "what": change.what}))
         .collect();
     json!({"slug": entry.slug, "name": entry.owner_name, "title": entry.title, "summary": entry.summary,
         "homepage": entry.homepage, "repository": entry.repository, "transport": entry.transport,
         "upstream_url": entry.upstream_url, "stdio_command": entry.stdio_command,
         "bridge": bridge_command(entry), "note": entry.note, "auth_needed": entry.auth_needed,
-        "identity": entry.identity, "source": entry.source, "as_of": entry.as_of,
+        "version": entry.version, "lifecycle": entry.lifecycle, "lifecycle_note": entry.lifecycle_note,
+        "grade": server.grade, "token_weight": server.token_weight(), "policy": server.policy().document,
+        "changes": changes, "identity": entry.identity, "source": entry.source, "as_of": entry.as_of,
         "tools_complete": entry.tools_complete, "tools": tools, "url": format!("{base}{}", server.path())})
 }
 
-pub(crate) async fn get(visitor: Visitor, Path(text): Path<String>) -> Response {
-    let (slug, wanted) = form(&text);
-    let Some(server) = catalogue::server(slug) else { return errors::not_found(visitor) };
-    let bridge = bridge_command(server.entry);
+/// The server of that slug, also when the slug itself ends in `.md`.
+async fn find(
+    state: &DashboardState,
+    text: &str,
+) -> Result<Option<(Shown, Form)>, sluice_control::ControlError> {
+    if let Some(server) = catalogue::find(state.control(), text).await? {
+        return Ok(Some((server, Form::Html)));
+    }
+    let (slug, wanted) = form(text);
+    if wanted == Form::Html {
+        return Ok(None);
+    }
+    Ok(catalogue::find(state.control(), slug).await?.map(|server| (server, wanted)))
+}
+
+pub(crate) async fn get(
+    State(state): State<DashboardState>,
+    visitor: Visitor,
+    Path(text): Path<String>,
+) -> Response {
+    let (server, wanted) = match find(&state, &text).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return errors::not_found(visitor),
+        Err(error) => return refuse(error),
+    };
+    let bridge = bridge_command(&server.entry);
     match wanted {
-        Form::Json => page::json(&value(server, visitor.base())),
+        Form::Json => page::json(&value(&server, visitor.base())),
         Form::Markdown => {
-            let text = ServerText { base: visitor.base().to_owned(), server, bridge };
+            let policy = pretty(&server.policy().document);
+            let text =
+                ServerText { base: visitor.base().to_owned(), server: &server, bridge, policy };
             page::text("text/markdown; charset=utf-8", text.render().unwrap_or_default())
         }
-        Form::Html => page::public(&ServerPage {
-            frame: visitor.frame("tools", &server.path()),
-            server,
-            state: state(server),
-            bridge: bridge.map(Bridge::from),
-        }),
+        Form::Html => {
+            let policy = server.policy();
+            page::public(&ServerPage {
+                structured: structured::server(&server, visitor.base()),
+                frame: visitor.frame("tools", &server.path()),
+                server: &server,
+                state: told(&server),
+                bridge: bridge.map(Bridge::from),
+                weight: number(i64::try_from(server.token_weight()).unwrap_or(i64::MAX)),
+                policy: Code::value("The whole policy", &policy.document),
+                sentences: policy.sentences,
+            })
+        }
     }
 }

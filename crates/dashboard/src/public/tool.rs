@@ -2,14 +2,16 @@
 //! Also as Markdown and JSON.
 
 use askama::Template;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use sluice_domain::Category;
 use sluice_risk::{Attack, Direction};
 
-use super::{Form, form};
+use super::{Form, form, structured};
+use crate::DashboardState;
 use crate::catalogue::{self, CatalogueServer, CatalogueTool, Parameter, parameters, verb};
+use crate::desk::refuse;
 use crate::filters;
 use crate::frame::PublicFrame;
 use crate::ui::{Code, Diff, Html, code::pretty, text::ticks};
@@ -18,10 +20,10 @@ use crate::{errors, page};
 
 #[derive(Debug, Template)]
 #[template(path = "public/tool.html")]
-struct ToolPage {
+struct ToolPage<'a> {
     frame: PublicFrame,
-    server: &'static CatalogueServer,
-    tool: &'static CatalogueTool,
+    server: &'a CatalogueServer,
+    tool: &'a CatalogueTool,
     verb: &'static str,
     parameters: Vec<Parameter>,
     change: Diff,
@@ -29,15 +31,16 @@ struct ToolPage {
     refusal: Html,
     attacks: Vec<&'static Attack>,
     questions: Vec<(Html, Html)>,
-    related: Vec<&'static CatalogueTool>,
+    related: Vec<&'a CatalogueTool>,
+    structured: Html,
 }
 
 #[derive(Debug, Template)]
 #[template(path = "public/tool.md")]
-struct ToolText {
+struct ToolText<'a> {
     base: String,
-    server: &'static CatalogueServer,
-    tool: &'static CatalogueTool,
+    server: &'a CatalogueServer,
+    tool: &'a CatalogueTool,
     verb: &'static str,
     policy: String,
     parameters: Vec<Parameter>,
@@ -86,7 +89,7 @@ fn why(tool: &CatalogueTool) -> String {
     )
 }
 
-fn questions(tool: &CatalogueTool) -> Vec<(Html, Html)> {
+fn questions(tool: &CatalogueTool) -> Vec<(String, String)> {
     let name = &tool.definition.name;
     [
         (format!("Why is `{name}` rated {}?", tool.rating.severity), why(tool)),
@@ -97,9 +100,7 @@ fn questions(tool: &CatalogueTool) -> Vec<(Html, Html)> {
         ("Does a rating mean that the tool is harmless, or that it is not?".to_owned(),
             "Neither. It says which words of the definition were found and what kind of call they announce. What the server does with a call, only the server knows.".to_owned()),
     ]
-    .iter()
-    .map(|(question, answer)| (ticks(question), ticks(answer)))
-    .collect()
+    .into()
 }
 
 fn value(server: &CatalogueServer, tool: &CatalogueTool, base: &str) -> Value {
@@ -107,13 +108,14 @@ fn value(server: &CatalogueServer, tool: &CatalogueTool, base: &str) -> Value {
     json!({"name": tool.definition.name, "server": server.entry.slug, "description": tool.definition.description,
         "category": tool.rating.category, "severity": tool.rating.severity, "base_severity": tool.rating.base,
         "confidence": tool.rating.confidence, "reasons": tool.rating.reasons, "modifiers": tool.rating.modifiers,
-        "signals": tool.rating.signals, "rule": tool.rule.fragment, "sentence": tool.rule.sentence,
+        "signals": tool.rating.signals, "findings": tool.findings, "grade": server.grade,
+        "identity": server.entry.identity, "as_of": server.entry.as_of, "rule": tool.rule.fragment, "sentence": tool.rule.sentence,
         "policy": tool.policy(), "input_schema": tool.definition.input_schema, "attacks": attacks,
         "url": format!("{base}{}", tool.path(server)), "start": format!("{base}{}", tool.start(server))})
 }
 
 /// The tool of that name, also when the name itself ends in `.md`.
-fn find(server: &'static CatalogueServer, text: &str) -> Option<(&'static CatalogueTool, Form)> {
+fn find<'a>(server: &'a CatalogueServer, text: &str) -> Option<(&'a CatalogueTool, Form)> {
     if let Some(tool) = server.tool(text) {
         return Some((tool, Form::Html));
     }
@@ -121,15 +123,13 @@ fn find(server: &'static CatalogueServer, text: &str) -> Option<(&'static Catalo
     server.tool(name).map(|tool| (tool, wanted))
 }
 
-fn show(
-    visitor: Visitor,
-    server: &'static CatalogueServer,
-    tool: &'static CatalogueTool,
-) -> Response {
+fn show(visitor: Visitor, server: &CatalogueServer, tool: &CatalogueTool) -> Response {
+    let questions = questions(tool);
     let empty = pretty(&json!({"version": "1", "default": "deny", "tools": {}}));
     let policy = pretty(&tool.policy());
     let is_related = |other: &&CatalogueTool| other.definition.name != tool.definition.name;
     page::public(&ToolPage {
+        structured: structured::tool(server, tool, &questions, visitor.base()),
         frame: visitor.frame("tools", &tool.path(server)),
         server,
         tool,
@@ -139,14 +139,26 @@ fn show(
         policy: Code::json("The whole policy", &policy),
         refusal: refusal(tool),
         attacks: tool.attacks().collect(),
-        questions: questions(tool),
+        questions: questions
+            .iter()
+            .map(|(question, answer)| (ticks(question), ticks(answer)))
+            .collect(),
         related: server.tools.iter().filter(is_related).take(8).collect(),
     })
 }
 
-pub(crate) async fn get(visitor: Visitor, Path((slug, text)): Path<(String, String)>) -> Response {
-    let found = catalogue::server(&slug).and_then(|server| Some((server, find(server, &text)?)));
-    let Some((server, (tool, wanted))) = found else { return errors::not_found(visitor) };
+pub(crate) async fn get(
+    State(state): State<DashboardState>,
+    visitor: Visitor,
+    Path((slug, text)): Path<(String, String)>,
+) -> Response {
+    let server = match catalogue::find(state.control(), &slug).await {
+        Ok(Some(server)) => server,
+        Ok(None) => return errors::not_found(visitor),
+        Err(error) => return refuse(error),
+    };
+    let server = &*server;
+    let Some((tool, wanted)) = find(server, &text) else { return errors::not_found(visitor) };
     match wanted {
         Form::Html => show(visitor, server, tool),
         Form::Json => page::json(&value(server, tool, visitor.base())),

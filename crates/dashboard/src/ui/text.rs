@@ -88,6 +88,22 @@ pub(crate) fn ticks(sentence: &str) -> Html {
     Html(out)
 }
 
+/// Anybody's text on one line of Markdown: no mark in it means anything, and nothing that cannot be seen is left.
+pub(crate) fn markdown_escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in sluice_risk::catalogue::registry::clean(text, 20_000).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '\\' | '`' | '*' | '[' | ']' | '#' | '|' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A moment as an element; script turns it into the reader's zone.
 pub(crate) fn stamp(at: DateTime<Utc>) -> Html {
     Html(format!("<time datetime=\"{}\" class=\"nowrap\">{}</time>", iso(at), exact(at)))

@@ -10,7 +10,7 @@ use sluice_web::Form;
 
 use super::redirect;
 use crate::catalogue::{self, CatalogueServer};
-use crate::desk::{Answer, Desk, WsFrame, status};
+use crate::desk::{Answer, Desk, WsFrame, refuse, status};
 use crate::faults::Faults;
 use crate::filters;
 use crate::flash;
@@ -39,12 +39,12 @@ pub(crate) struct Input {
 
 #[derive(Debug, Template)]
 #[template(path = "ws/connect.html")]
-struct ConnectPage {
+struct ConnectPage<'a> {
     frame: WsFrame,
     problem: Option<String>,
     fields: [Field; 4],
     more_open: bool,
-    chosen: Option<&'static CatalogueServer>,
+    chosen: Option<&'a CatalogueServer>,
     bridge: Option<Bridge>,
     example: bool,
     popular: Vec<(&'static CatalogueServer, String)>,
@@ -53,7 +53,7 @@ struct ConnectPage {
     steps: Option<Steps>,
 }
 
-impl ConnectPage {
+impl ConnectPage<'_> {
     /// What to know before connecting.
     fn note(&self) -> Option<&str> {
         self.chosen.and_then(|server| server.entry.note.as_deref())
@@ -74,7 +74,7 @@ fn carried(input: &Input, slug: &str) -> String {
     query
 }
 
-fn steps(input: &Input, chosen: Option<&'static CatalogueServer>) -> Option<Steps> {
+fn steps(input: &Input, chosen: Option<&CatalogueServer>) -> Option<Steps> {
     if input.tool.is_empty() {
         return None;
     }
@@ -117,10 +117,14 @@ fn fields(input: &Input, faults: &Faults, chosen: Option<&CatalogueServer>) -> [
 }
 
 async fn show(desk: Desk<Admin>, mut input: Input, faults: Faults) -> Answer {
-    let chosen = catalogue::server(&input.server);
-    let bridge = chosen.and_then(|server| bridge_command(server.entry));
+    let found = match input.server.as_str() {
+        "" => None,
+        slug => catalogue::find(&desk.control, slug).await.map_err(refuse)?,
+    };
+    let chosen = found.as_deref();
+    let bridge = chosen.and_then(|server| bridge_command(&server.entry));
     if let Some(server) = chosen {
-        let entry = server.entry;
+        let entry = &server.entry;
         let url =
             entry.upstream_url.as_ref().or(bridge.as_ref().map(|bridge| &bridge.upstream_url));
         if input.upstream_url.is_empty() {

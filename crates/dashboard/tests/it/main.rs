@@ -3,6 +3,7 @@
 mod account;
 mod approvals;
 mod browser;
+mod catalogue;
 mod choice;
 mod forms;
 mod grants;

@@ -69,6 +69,12 @@ impl<'a> Looked<'a> {
     }
 }
 
+/// About how many tokens a model reads of a definition: four bytes of its JSON are taken as one. Models differ;
+/// this compares definitions, and is not a bill.
+pub fn token_weight(definition: &ToolDefinition) -> usize {
+    serde_json::to_string(definition).map_or(0, |text| text.len().div_ceil(4))
+}
+
 /// How a server's tools changed while they were watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {

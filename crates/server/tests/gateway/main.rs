@@ -2,8 +2,10 @@
 
 mod approvals;
 mod approvals_cli;
+mod attack_pages;
 mod attacks;
 mod audit;
+mod catalogue;
 mod configuration;
 mod drift;
 mod edges;

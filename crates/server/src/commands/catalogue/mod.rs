@@ -12,13 +12,14 @@ use clap::{Args, Subcommand};
 use sluice_control::catalogue::{Keeper, SyncError, SyncReport, origin_of};
 use sluice_risk::catalogue::registry::OFFICIAL;
 use url::Url;
+use uuid::Uuid;
 
 use self::fetch::Fetcher;
 use crate::commands::admin::refused;
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, Schema};
 use crate::settings::StorageArgs;
-use crate::{clock, say};
+use crate::{clock, data_dir, say};
 
 /// `sluice catalogue …`
 #[derive(Debug, Args)]
@@ -54,6 +55,16 @@ enum Task {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Shows what readers of public pages reported as mistakes, newest first.
+    Reports {
+        /// Takes this report away, once it was seen to.
+        #[arg(long, value_name = "ID")]
+        close: Option<Uuid>,
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Shows a record: its grade with every signal, its tools with their risk, and what changed.
     Show {
         /// Its name, such as `io.github.owner/name`, or its place in `/tools/…`.
@@ -71,6 +82,9 @@ pub(crate) async fn run(command: CatalogueCommand) -> Outcome {
             sync(&registry, trust_names, full, &storage).await
         }
         Task::Import { file, storage } => import::run(&keeper(&storage).await?, &file).await,
+        Task::Reports { close, json, storage } => {
+            reports(&keeper(&storage).await?, close, json).await
+        }
         Task::Show { name, json, storage } => {
             let found = keeper(&storage).await?.find(&name).await.map_err(refused)?;
             let record = found.ok_or_else(|| {
@@ -87,8 +101,33 @@ pub(crate) async fn run(command: CatalogueCommand) -> Outcome {
     }
 }
 
+async fn reports(keeper: &Keeper, close: Option<Uuid>, json: bool) -> Outcome {
+    const MOST: i64 = 1_000;
+    if let Some(id) = close {
+        let there = keeper.close_report(id).await.map_err(refused)?;
+        return if there { Ok(()) } else { Err(Failure::bad(anyhow!("there is no report {id}"))) };
+    }
+    for report in keeper.reports(MOST).await.map_err(refused)? {
+        if json {
+            say!("{}", show::report(&report));
+        } else {
+            let at = report.at.format("%Y-%m-%d %H:%M UTC");
+            let contact = if report.contact.is_empty() { "no contact" } else { &report.contact };
+            say!(
+                "{at}  {}  {}\n  {}\n  {}",
+                report.id,
+                show::plain(&report.page),
+                show::plain(&report.text),
+                show::plain(contact)
+            );
+        }
+    }
+    Ok(())
+}
+
 async fn keeper(storage: &StorageArgs) -> Outcome<Keeper> {
     storage.check().map_err(Failure::settings)?;
+    data_dir::prepare(storage)?;
     let db = open::database(storage, Schema::FillEmpty).await?;
     Ok(Keeper::new(db, clock::function()))
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use sluice_control::catalogue::CatalogueRecord;
+use sluice_control::catalogue::{CatalogueRecord, Report};
 use sluice_risk::catalogue::registry::clean;
 use sluice_risk::grade::Looked;
 use sluice_risk::recommended;
@@ -92,4 +92,10 @@ pub(super) fn value(record: &CatalogueRecord) -> Value {
         "lifecycle": entry.lifecycle, "lifecycle_note": entry.lifecycle_note,
         "upstream_url": entry.upstream_url, "stdio_command": entry.stdio_command,
         "grade": record.grade(), "tools": tools, "changes": changes})
+}
+
+/// A reader's report.
+pub(super) fn report(report: &Report) -> Value {
+    json!({"id": report.id, "at": report.at, "page": report.page, "text": report.text,
+        "contact": report.contact})
 }
