@@ -15,6 +15,17 @@ fn named(names: &[&str]) -> Vec<Value> {
     names.iter().map(|name| tool(name, "As the attack's page calls it.")).collect()
 }
 
+/// The page's policy, but a call that waits for a person is told so at once.
+fn unheld(policy: &Value) -> Value {
+    let mut policy = policy.clone();
+    for rules in policy["tools"].as_object_mut().into_iter().flat_map(|tools| tools.values_mut()) {
+        if rules["approve_if"].is_array() {
+            rules["approval"]["hold"] = json!("0s");
+        }
+    }
+    policy
+}
+
 /// Connects a server that has the attack's tools, under the page's policy. Ordinary work is done first,
 /// while nothing has changed yet; then what the scenario says happens to the server's tools.
 async fn connect(world: &World, upstream: &FakeServer, attack: &Attack) -> Agent {
@@ -28,7 +39,7 @@ async fn connect(world: &World, upstream: &FakeServer, attack: &Attack) -> Agent
         known.push("something_else");
     }
     upstream.tools(named(&known));
-    let connected = world.connect(&attack.slug, &upstream.url(), attack.policy.clone()).await;
+    let connected = world.connect(&attack.slug, &upstream.url(), unheld(&attack.policy)).await;
     let path = format!("/servers/{}", connected.server);
     if let Some(on_drift) = scenario.on_drift {
         world.must(Method::PATCH, &path, json!({"on_drift": on_drift}), 200).await;
