@@ -137,14 +137,14 @@ impl Pump {
                 return Some(Err(std::io::ErrorKind::ConnectionAborted.into()));
             }
             if self.over {
-                self.finish().await;
+                Box::pin(self.finish()).await;
                 return None;
             }
             self.advance().await;
         }
     }
 
-    /// Waits for whatever happens next.
+    /// Waits for whatever happens next. What is done then is boxed: a stream that waits holds no room for it.
     async fn advance(&mut self) {
         let until = self.plan.patience.until();
         tokio::select! {
@@ -156,15 +156,15 @@ impl Pump {
                     News::Same => {}
                 }
             }
-            () = at(until) => self.fail(Failure::TimedOut).await,
+            () = at(until) => Box::pin(self.fail(Failure::TimedOut)).await,
             frame = self.body.frame() => match frame {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        self.take(&data).await;
+                        Box::pin(self.take(&data)).await;
                     }
                 }
-                Some(Err(_)) => self.fail(Failure::Cut).await,
-                None => self.upstream_ended().await,
+                Some(Err(_)) => Box::pin(self.fail(Failure::Cut)).await,
+                None => Box::pin(self.upstream_ended()).await,
             },
         }
     }

@@ -71,6 +71,12 @@ impl Watch {
             () = self.inner.stop.cancelled(), if self.ends_at_stop => return News::Ended,
             () = tokio::time::sleep(left.map_or(look, |left| left.min(look))) => {}
         }
+        // Boxed: a stream that waits holds no room for it.
+        Box::pin(self.look()).await
+    }
+
+    /// Looks at the route.
+    async fn look(&mut self) -> News {
         if let Some(session) = &self.session {
             self.inner.sessions.keep(session, &self.entry).await;
             carry::keep(&self.inner, session);

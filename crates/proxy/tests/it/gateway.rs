@@ -107,6 +107,11 @@ pub(crate) struct Replicas {
     pub(crate) redis: RedisServer,
 }
 
+/// Counters that wait: a machine may be busy, and these tests are not about that.
+fn patient() -> RedisOptions {
+    RedisOptions { timeout: std::time::Duration::from_secs(10), ..RedisOptions::default() }
+}
+
 impl Replicas {
     pub(crate) async fn start() -> Self {
         Self::with(ProxyOptions::default()).await
@@ -116,7 +121,7 @@ impl Replicas {
         let redis = RedisServer::start();
         let (store, key) = (Arc::default(), generate_master_key("test"));
         let start = async || {
-            let counters = Counters::redis(&redis.url(), RedisOptions::default()).await;
+            let counters = Counters::redis(&redis.url(), patient()).await;
             let counters = Some(counters.expect("an address"));
             let (store, key) = (Arc::clone(&store), key.clone());
             Gateway::with(Setup {
@@ -138,7 +143,7 @@ impl Replicas {
         let (url, store, key) =
             (self.redis.url(), Arc::clone(&self.one.store), self.one.key.clone());
         let starting = runtime.spawn(async move {
-            let counters = Counters::redis(&url, RedisOptions::default()).await;
+            let counters = Counters::redis(&url, patient()).await;
             let counters = Some(counters.expect("an address"));
             Gateway::with(Setup { counters, store, key, ..Setup::default() }).await
         });

@@ -157,6 +157,7 @@ async fn an_interrupted_stream_is_taken_up_at_another_replica() {
     assert_eq!(polled.text(), "id: e1\ndata:\n\n");
     let headers = [("mcp-session-id", id.as_str()), ("last-event-id", "e1")];
     let mut taken = grant.open(&both.two, Method::GET, &headers, "").await;
+    assert_eq!(taken.status, 200);
     let piece = taken.piece().await.expect("open").expect("whole");
     assert!(String::from_utf8_lossy(&piece).contains(r#""from":"e1""#));
     // Without a session the grant alone may do so, at any replica, and only from what it was sent.

@@ -1,9 +1,12 @@
 //! Sessions: ids of our own, bound to one grant and server.
 
+use std::time::Duration;
+
 use http::Method;
 use sluice_domain::SecurityKind::ForeignSession;
+use sluice_proxy::ProxyOptions;
 
-use crate::gateway::{ALLOW_ALL, Gateway, call, initialize};
+use crate::gateway::{ALLOW_ALL, Gateway, Setup, call, initialize};
 use crate::stage::{Received, Stage, Wire};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -109,6 +112,37 @@ async fn a_deleted_or_expired_session_is_gone() {
     let before = stage.count();
     assert_eq!(grant.post(&gateway, &session, PING).await.status, 404);
     assert_eq!(stage.count(), before);
+}
+
+/// Clients seldom say goodbye.
+#[tokio::test]
+async fn a_session_that_nobody_uses_ends_here_and_at_its_server() {
+    let stage = Stage::start(stateful).await;
+    let options =
+        ProxyOptions { session_idle: Duration::from_millis(50), ..ProxyOptions::default() };
+    let gateway = Gateway::with(Setup { options, ..Setup::default() }).await;
+    let grant = gateway.grant(&stage.url(), ALLOW_ALL);
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.push(grant.initialize(&gateway).await);
+    }
+    let before = stage.count();
+    gateway.clock.advance(chrono::TimeDelta::minutes(1));
+    let ended = async {
+        while gateway.state.sizes().sessions > 0 || stage.count() < before + ids.len() {
+            gateway.state.tidy().await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), ended).await.expect("they end");
+    for received in &stage.log()[before..] {
+        let session = received.header("mcp-session-id");
+        assert_eq!((received.method.as_str(), session), ("DELETE", Some("upstream-session")));
+    }
+    for id in &ids {
+        let answer = grant.post(&gateway, &[("mcp-session-id", id)], PING).await;
+        assert_eq!((answer.status.as_u16(), stage.count()), (404, before + ids.len()));
+    }
 }
 
 #[tokio::test]
