@@ -101,6 +101,11 @@ async function tryIt(name, times) {
 // 1. A stranger finds the tool and reads its page.
 await page.goto(`${BASE}/`);
 await look('home');
+// Typed with a slip, results come without a click and the address follows.
+await page.goto(`${BASE}/tools`);
+await page.locator('form[data-live] input[name=q]').pressSequentially('exceutePyt');
+await page.locator('#results').getByRole('link', { name: 'executePython' }).first().waitFor({ timeout: 30_000 });
+await page.waitForURL(/q=exceutePyt/);
 await page.goto(`${BASE}/tools?q=executePython`);
 await look('search');
 await page.locator('main').getByRole('link', { name: 'executePython' }).first().click();

@@ -5,6 +5,7 @@
     reason = "a task runner talks to the terminal"
 )]
 
+mod catalogue;
 mod clients;
 mod find;
 mod fuzz;
@@ -81,6 +82,18 @@ enum Task {
         #[arg(long)]
         binary: Option<PathBuf>,
     },
+    /// Loads half a million tools into the catalogue and tells how long that and a search take.
+    Catalogue {
+        /// Servers, of 25 tools each.
+        #[arg(long, default_value_t = 20_000)]
+        servers: u32,
+        /// The binary; without it the release one is built.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+        /// An empty PostgreSQL database; without it SQLite.
+        #[arg(long)]
+        database: Option<String>,
+    },
     /// Rates labelled tools and prints how often the classifier is right; `--check` fails below the floors.
     RiskReport {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -101,6 +114,8 @@ fn main() -> ExitCode {
         Task::Streams { count, binary } => {
             test::binary_or(binary).and_then(|binary| soak::streams(&binary, count))
         }
+        Task::Catalogue { servers, binary, database } => test::binary_or(binary)
+            .and_then(|binary| catalogue::run(&binary, servers, database.as_deref())),
         Task::RiskReport { arguments } => risk_report::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match done {
