@@ -113,6 +113,11 @@ on_both! {
         let read = world.control.apply_recommended(&admin, server, "read_file", apply).await.expect("applies");
         assert_eq!((read.policy.id, read.policy.version, read.created), (policies[0].id, 2, false));
         assert!(!read.preview.changes.is_empty());
+        // Going back undoes a press; pressed again, it is as it was.
+        let undone = world.control.roll_back(&admin, read.policy.id, Some(2), 1).await.expect("goes back");
+        assert_eq!(undone.policy.document, preview.after);
+        let again = world.control.apply_recommended(&admin, server, "read_file", apply).await.expect("applies");
+        assert_eq!(again.policy.document, read.policy.document);
         let rest = Apply { rest: RestOf::Recommended, ..apply };
         let rest = world.control.apply_recommended(&admin, server, "read_file", rest).await.expect("applies");
         assert_eq!(json(&rest.policy.document)["hide"], json!(["delete_file"]));

@@ -3,10 +3,14 @@
 use askama::Template;
 use axum::extract::{Path, Query};
 use serde::Deserialize;
-use sluice_control::{Apply, GrantsOf, Page, PolicyManager, Preview, RestOf, ToolView};
+use sluice_control::{
+    Apply, CallsOf, ControlError, GrantsOf, Page, PolicyManager, Preview, RestOf, ToolView,
+    TrialsOf,
+};
 use sluice_domain::{PolicyId, ServerId};
 use sluice_web::Form;
 
+use super::policy::trials::OnLog;
 use super::redirect;
 use super::server::{ServerHead, find};
 use super::tool::ToolPath;
@@ -57,6 +61,8 @@ struct ApplyPage {
     problem: Option<String>,
     preview: Option<Preview>,
     change: Option<Diff>,
+    /// What the changed policy would have done to recent calls.
+    trials: Option<OnLog>,
     sentences: Sentences,
     document: Option<Code>,
     recommended: bool,
@@ -124,6 +130,25 @@ async fn previewed(
     }
 }
 
+/// Calls of the log that a change is tried on.
+const TRIED: u32 = 200;
+
+/// The policy as it would be, on the server's recent calls.
+async fn tried(
+    desk: &Desk<PolicyManager>,
+    server: ServerId,
+    preview: Option<&Preview>,
+) -> Result<Option<OnLog>, axum::response::Response> {
+    let Some(preview) = preview.filter(|preview| preview.changed) else { return Ok(None) };
+    let filter = Box::new(CallsOf { server: Some(server), ..CallsOf::default() });
+    let of = TrialsOf::Log { filter, limit: TRIED };
+    match desk.control.simulate(desk.viewer(), server, &preview.after, of).await {
+        Ok(trials) => Ok(Some(OnLog::new(&trials, &desk.path("/logs")))),
+        Err(ControlError::Invalid(_)) => Ok(None),
+        Err(other) => Err(refuse(other)),
+    }
+}
+
 async fn show(
     desk: Desk<PolicyManager>,
     path: &ToolPath,
@@ -151,7 +176,9 @@ async fn show(
         .flat_map(|preview| &preview.sentences)
         .map(|rule| Sentence { html: ticks(&rule.text), pointer: rule.pointer.clone() });
     let newcomer = no_grant_yet(&desk, server).await?;
+    let trials = tried(&desk, server, preview.as_ref()).await?;
     let page = ApplyPage {
+        trials,
         frame: desk.frame("servers").await?,
         steps: newcomer.then(|| Steps::path(3, &head.server.name, &tool.name)),
         verb: verb(tool.rating.category),

@@ -66,6 +66,20 @@ async fn with_calls(world: &World, count: i64) -> (crate::browser::Browser, Vec<
     (browser, calls)
 }
 
+/// One press shows first what it would have done to the server's newest calls.
+#[tokio::test]
+async fn the_button_is_tried_on_recent_calls_before_it_is_pressed() {
+    let world = World::new().await;
+    let (mut browser, calls) = with_calls(&world, 3).await;
+    let apply = format!("/w/acme/servers/{}/tools/read_file/apply", calls[0].server);
+    let page = browser.get(&apply).await;
+    page.says("On recent calls")
+        .says("Of the last 4 calls it would refuse 3, park 0 for a person, and let 1 through.");
+    browser.submit(&apply, &[]).await;
+    let again = browser.get(&apply).await;
+    assert!(!again.body.contains("On recent calls"), "nothing would change");
+}
+
 #[tokio::test]
 async fn every_page_of_a_filtered_list_keeps_the_filter() {
     let world = World::new().await;
