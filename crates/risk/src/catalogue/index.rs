@@ -155,8 +155,8 @@ impl WordIndex {
         words.truncate(MOST_QUERY_WORDS);
         let mut groups: Vec<Vec<(usize, u32)>> = words.iter().map(|word| self.like(word)).collect();
         if words.len() > 1 {
-            // `execute python` also means `executepython`.
-            groups.push(self.like(&words.concat()));
+            // `execute python` also means `executepython`; slips are looked for in the words themselves.
+            groups.push(self.beginning_with(&words.concat()));
         }
         let mut tally = Tally::new(self.lengths.len());
         for group in groups {
@@ -194,8 +194,13 @@ impl WordIndex {
 
     /// Words like this one, with the quality of the likeness.
     fn like(&self, word: &str) -> Vec<(usize, u32)> {
+        let found = self.beginning_with(word);
+        if found.is_empty() { self.slips(word) } else { found }
+    }
+
+    fn beginning_with(&self, word: &str) -> Vec<(usize, u32)> {
         let from = self.terms.partition_point(|term| &*term.word < word);
-        let mut found: Vec<(usize, u32)> = self.terms[from..]
+        self.terms[from..]
             .iter()
             .enumerate()
             .take_while(|(_, term)| term.word.starts_with(word))
@@ -203,11 +208,7 @@ impl WordIndex {
                 (from + index, if term.word.len() == word.len() { 100 } else { 60 })
             })
             .take(MOST_WORDS_LIKE_IT)
-            .collect();
-        if found.is_empty() {
-            found = self.slips(word);
-        }
-        found
+            .collect()
     }
 
     /// Words one slip away, two for long ones.
