@@ -93,8 +93,8 @@ struct Play<'a> {
     policy: PolicyId,
     edits: (usize, usize),
     clients: Vec<Client>,
-    /// Calls that had come before this play.
-    before: usize,
+    /// The id of its first call.
+    first: u64,
     decided: BTreeMap<ApprovalId, Decided>,
     last: BTreeMap<ApprovalId, ApprovalStatus>,
 }
@@ -117,7 +117,7 @@ impl<'a> Play<'a> {
             policy,
             edits: (0, 0),
             clients: Vec::new(),
-            before: scene.tool.arrived().len(),
+            first: scene.next_id(),
             decided: BTreeMap::new(),
             last: BTreeMap::new(),
         }
@@ -160,7 +160,7 @@ impl<'a> Play<'a> {
     }
 
     fn call(&mut self, at: usize, tool: &'static str, n: usize) {
-        let id = u64::try_from(self.before + 1_000_000 + self.clients.len()).expect("few");
+        let id = self.scene.next_id();
         let state = self.replicas[at].state.clone();
         let made = call(state, self.scene.server, self.token.clone(), id, tool, n);
         let task = tokio::spawn(made);
@@ -271,6 +271,10 @@ impl<'a> Play<'a> {
         self.look().await;
         self.runs_are_approved_and_told().await;
         self.charges().await;
+        let (control, admin) = (&self.scene.control, &self.scene.admin);
+        control.revoke_grant(admin, self.grant).await.expect("revokes");
+        control.delete_policy(admin, self.policy, None).await.expect("deletes");
+        self.scene.tool.forget();
     }
 
     /// Waits until no gateway that lives runs anything.
@@ -290,7 +294,8 @@ impl<'a> Play<'a> {
     }
 
     async fn runs_are_approved_and_told(&mut self) {
-        let arrived: Vec<u64> = self.scene.tool.arrived().split_off(self.before);
+        let mut arrived = self.scene.tool.arrived();
+        arrived.retain(|id| *id > self.first);
         let once: BTreeSet<_> = arrived.iter().copied().collect();
         assert_eq!(once.len(), arrived.len(), "a call ran twice");
         for client in self.clients.drain(..) {

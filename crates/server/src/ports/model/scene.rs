@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use axum::Json;
 use axum::body::Body;
@@ -71,6 +71,11 @@ impl Tool {
     /// How many wait for their end.
     pub(super) fn waiting(&self) -> usize {
         self.0.lock().iter().filter(|arrival| arrival.end.is_some()).count()
+    }
+
+    /// Forgets what came.
+    pub(super) fn forget(&self) {
+        self.0.lock().clear();
     }
 
     /// Ends the call that has waited longest.
@@ -248,11 +253,17 @@ pub(super) struct Scene {
     pub(super) server: ServerId,
     /// Calls that wait for a decision, at all gateways.
     pub(super) held: Arc<Mutex<usize>>,
+    ids: AtomicU64,
     db: Db,
     vault: Arc<Vault>,
 }
 
 impl Scene {
+    /// An id that no other call has.
+    pub(super) fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::SeqCst)
+    }
+
     pub(super) async fn new(db: Db) -> Self {
         let clock = TestClock::at("2026-11-30T00:00:00Z");
         let counters = Counters::in_memory(clock.function());
@@ -285,8 +296,8 @@ impl Scene {
         let upstream_url = tool.serve().await;
         let form = ServerForm { name: "pay".to_owned(), upstream_url, ..ServerForm::default() };
         let server = control.connect(&admin, form).await.expect("connects").server.id;
-        let held = Arc::default();
-        Self { control, counters, clock, tool, admin, other, server, held, db, vault }
+        let (held, ids) = (Arc::default(), AtomicU64::new(1));
+        Self { control, counters, clock, tool, admin, other, server, held, ids, db, vault }
     }
 
     pub(super) fn replica(&self) -> Replica {
