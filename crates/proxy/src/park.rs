@@ -16,8 +16,8 @@ use crate::page;
 use crate::ports::{Approval, ApprovalKey, Approvals, ParkError, ParkedCall};
 
 /// What nobody decided is given back when somebody notices that its time is over: by then the counters
-/// must still know what was charged for it.
-const LATE: Duration = Duration::from_hours(1);
+/// must still know what was charged for it, also after a night in which nobody looked.
+const LATE: Duration = Duration::from_hours(24);
 
 pub(crate) fn store_away(plan: &ApprovalPlan) -> Refusal {
     let message =
@@ -38,6 +38,8 @@ pub(crate) async fn park(
     let route = &exchange.entry.route;
     let expires = Duration::from_secs(u64::from(plan.expires));
     let session = exchange.session.as_ref();
+    // Before it is charged: the counters remember the charge for longer than the approval can last.
+    let at = (inner.clock)();
     let booking = match decide::charge(&inner, route, session, decision, Some(expires + LATE)).await
     {
         Charged::Booked(booking) => booking,
@@ -70,7 +72,7 @@ pub(crate) async fn park(
             reservation,
             charges: decision.charges.clone(),
             demands: booked.demands,
-            at: (inner.clock)(),
+            at,
         })
         .await;
     if let Some(unsent) = unsent {

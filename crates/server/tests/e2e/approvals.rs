@@ -153,17 +153,13 @@ async fn every_sdk(setup: Setup) {
     sluice.stop().await;
 }
 
+/// On both databases at once, since most of it is waiting.
 #[tokio::test]
-async fn every_sdk_waits_and_is_told_within_its_own_time_out() {
-    every_sdk(setup()).await;
-}
-
-#[tokio::test]
-async fn every_sdk_waits_and_is_told_on_postgres_and_redis_too() {
+async fn every_sdk_waits_and_is_told_within_its_own_time_out_on_both_databases() {
     let (database, redis) = (FreshDatabase::postgres().await, RedisServer::start());
-    let shared =
-        setup().with("SLUICE_DATABASE_URL", database.url()).with("SLUICE_REDIS_URL", redis.url());
-    every_sdk(shared).await;
+    let (at, redis_url) = (database.url().to_owned(), redis.url());
+    let shared = setup().with("SLUICE_DATABASE_URL", at).with("SLUICE_REDIS_URL", redis_url);
+    tokio::join!(every_sdk(setup()), every_sdk(shared));
     database.remove().await;
 }
 
