@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { runConfigurations } from './configs.mjs';
+import { driveEditor } from './editor.mjs';
 
 const { BASE, UPSTREAM, CHROMIUM, SHOTS } = process.env;
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -243,8 +244,10 @@ for (const [name, path] of [
 await page.goto(`${BASE}${workspace}/policies`);
 await page.locator('main').getByRole('link', { name: /Recommended rules/ }).first().click();
 await look('policy');
+const policy = new URL(page.url()).pathname;
 await link(/^Edit/).first().click();
 await look('policy-edit');
+await driveEditor({ browser, context, page, look, must, base: BASE, path: policy, tool: 'executePython' });
 
 // 12. The example server, with one press.
 await page.goto(`${BASE}${workspace}/servers/new`);

@@ -22,6 +22,7 @@ const ORDER: &[&str] = &[
     "servers",
     "grants",
     "clients",
+    "editor",
     "policy",
     "policy-as-code",
     "limits",

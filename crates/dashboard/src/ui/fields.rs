@@ -7,6 +7,7 @@ use crate::filters;
 /// One labelled field. The error is read out with the field (`aria-describedby`).
 #[derive(Debug, Clone, Default, Template)]
 #[template(path = "parts/field.html")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one trait of a field, as in HTML")]
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) label: String,
@@ -18,6 +19,8 @@ pub(crate) struct Field {
     pub(crate) autocomplete: &'static str,
     pub(crate) placeholder: String,
     pub(crate) required: bool,
+    /// Whether it is needed depends on other fields.
+    pub(crate) depends: bool,
     pub(crate) max_length: usize,
     pub(crate) rows: u8,
     /// Monospace, for JSON.
@@ -73,6 +76,11 @@ impl Field {
 
     pub(crate) fn required(mut self) -> Self {
         self.required = true;
+        self
+    }
+
+    pub(crate) fn depends(mut self) -> Self {
+        self.depends = true;
         self
     }
 

@@ -190,7 +190,7 @@ async fn show(desk: Desk<Viewer>, head: PolicyHead, press: &str, mut typed: Type
     let page = TryPage {
         frame: desk.frame("policies").await?,
         problem: untold(&faults, &[]),
-        call: CallForm::new(&tools, &typed, &faults),
+        call: CallForm::new(&tools, &typed, &faults).primary(),
         log: LogForm::new(&typed),
         cases: tests_field(&typed, &faults),
         tried: Tried { path: head.path.clone(), shown },

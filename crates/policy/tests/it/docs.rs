@@ -1,6 +1,6 @@
 //! Every example of the documentation page is run.
 
-use sluice_policy::{CaseOutcome, CasesFile, check, compile, json_schema, run_tests};
+use sluice_policy::{CallFile, CaseOutcome, CasesFile, check, compile, json_schema, run_tests};
 
 use crate::support::now;
 
@@ -48,6 +48,20 @@ fn every_document_is_valid_without_a_warning_and_every_case_comes_out() {
         run += report.passed;
     }
     assert!(run >= 30, "{run} cases");
+}
+
+#[test]
+fn the_calls_of_the_page_are_read_and_decided() {
+    let page = page();
+    let policy = compile(r#"{"version":"1","default":"deny","tools":{"pay":{}}}"#);
+    let policy = policy.expect("a policy");
+    let fragments = blocks(&page, " fragment");
+    assert!(!fragments.is_empty());
+    for fragment in fragments {
+        let call = CallFile::parse(fragment).unwrap_or_else(|error| panic!("{fragment}: {error}"));
+        let decision = call.decide(&policy, now()).expect("a decision");
+        assert_eq!(decision.outcome(), CaseOutcome::Allow, "{fragment}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests of the policy language from outside.
 
 mod checker;
+mod contract;
 mod corpus;
 mod decisions;
 mod docs;

@@ -194,7 +194,7 @@ fn row(index: usize, row: &Row, offers: &[Offer], faulty: &mut Faulty<'_>) -> Ro
     let mut path = Select::new(&name("path"), "Field", paths, chosen);
     let path_text = (!offered).then(|| {
         let typed = if row.path == "other" { "" } else { row.path.as_str() };
-        let field = Field::text(&name("path_text"), "Path").value(typed).code();
+        let field = Field::text(&name("path_text"), "Path").value(typed).code().depends();
         field.placeholder("args.items[0].id").error(wrong.clone())
     });
     path.error = wrong.filter(|_| offered);
@@ -258,7 +258,7 @@ fn value(
         let words = choices.iter().map(|word| (word.as_str(), word.as_str()));
         return Entry::Select(choice(name, "Value", words, &row.value, faulty));
     }
-    let field = text(name, "Value", &row.value, faulty).code();
+    let field = text(name, "Value", &row.value, faulty).code().depends();
     Entry::Field(match op {
         Some(Op::In | Op::NotIn) => field.hint("Several, between commas; or a JSON list."),
         Some(Op::Regex) => field.hint("Matches anywhere; `^` and `$` tie it to the ends."),
@@ -277,7 +277,7 @@ fn limit(form: &LimitForm, offers: &[Offer], faulty: &mut Faulty<'_>) -> LimitVi
     let mut window = Select::new("l_window", "In", windows, chosen);
     let window_text = (!named).then(|| {
         let typed = if form.window == "other" { "" } else { form.window.as_str() };
-        let field = Field::text("l_window_text", "Length").value(typed);
+        let field = Field::text("l_window_text", "Length").value(typed).depends();
         field.hint("Such as `90s`, `15m`, `6h`, `2d`; 1 second to 31 days.").error(wrong.clone())
     });
     window.error = wrong.filter(|_| named);
@@ -296,7 +296,7 @@ fn limit(form: &LimitForm, offers: &[Offer], faulty: &mut Faulty<'_>) -> LimitVi
     let mut increment = Select::new("l_increment_from", "Counts", sources, chosen);
     let increment_text = (!listed).then(|| {
         let typed = if form.increment_from == "other" { "" } else { form.increment_from.as_str() };
-        let field = Field::text("l_increment_text", "Argument").value(typed).code();
+        let field = Field::text("l_increment_text", "Argument").value(typed).code().depends();
         field.placeholder("args.amount").error(wrong.clone())
     });
     increment.error = wrong.filter(|_| listed);
@@ -308,14 +308,14 @@ fn limit(form: &LimitForm, offers: &[Offer], faulty: &mut Faulty<'_>) -> LimitVi
     let scopes = SCOPES.map(|(scope, words)| (scope.as_str(), words));
     LimitView {
         place: form.place.clone(),
-        max: text("l_max", "At most", &form.max, faulty).required(),
+        max: text("l_max", "At most", &form.max, faulty).depends(),
         window,
         window_text,
         scope: choice("l_scope", "Counted", scopes, &form.scope, faulty),
         increment,
         increment_text,
         counter: text("l_counter", "Counter", &form.counter, faulty)
-            .required()
+            .depends()
             .hint("Limits with the same counter, window and scope are counted together.")
             .code(),
         reset: choice("l_reset", "Held to", resets, &form.reset, faulty),

@@ -52,6 +52,8 @@ fn entry(index: usize, argument: &Argument, typed: &str, error: Option<String>) 
 #[derive(Debug, Template)]
 #[template(path = "ws/try_call.html")]
 pub(crate) struct CallForm {
+    /// Deciding is what the page is for.
+    primary: bool,
     tool: Field,
     name: String,
     tools: Vec<String>,
@@ -79,6 +81,7 @@ impl CallForm {
         let fields = (typed.as_form && !offered.is_empty())
             .then(|| offered.iter().enumerate().map(field).collect::<Vec<_>>());
         Self {
+            primary: false,
             tool: Field::text("tool", "Tool").value(&typed.tool).required().max(256).code(),
             name: typed.tool.clone(),
             tools: tools.iter().take(NAMED).map(|tool| tool.name.clone()).collect(),
@@ -99,6 +102,13 @@ impl CallForm {
                 .hint("What the client calls itself: its own claim.")
                 .max(80),
         }
+    }
+}
+
+impl CallForm {
+    pub(crate) const fn primary(mut self) -> Self {
+        self.primary = true;
+        self
     }
 }
 
