@@ -28,6 +28,7 @@ mod policy_compare;
 mod servers;
 mod state;
 mod tools;
+mod workspace;
 
 pub use calls_export::quoted as csv_cell;
 pub use openapi::document;

@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     allowance, api_tokens, approval_exceptions, approvals, calls, calls_export, configuration,
     deliveries, endpoints, events, grants, idempotency, limits, me, members, notices, openapi,
-    policies, policy_checks, policy_compare, servers, tools,
+    policies, policy_checks, policy_compare, servers, tools, workspace,
 };
 
 /// What handlers need. Cheap to clone.
@@ -52,6 +52,7 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(members::routes())
         .merge(api_tokens::routes())
         .merge(events::routes())
+        .merge(workspace::routes())
         .merge(configuration::routes())
 }
 

@@ -1,9 +1,11 @@
 //! Accounts and logins: sign up, log in, sessions, passwords. A login is a random token in a
 //! cookie, known to the store only by its hash, ended on the server.
 
+mod links;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::SecretString;
-use sluice_domain::{CallId, LoginSessionId, SecurityEvent, SecurityKind, UserId};
+use sluice_domain::{CallId, LinkPurpose, LoginSessionId, SecurityEvent, SecurityKind, UserId};
 use sluice_store::users::User;
 use sluice_store::{Conn, login_sessions, security_events, users};
 use sluice_vault::{Issued, PasswordError, Passwords, TokenHash, TokenKind, parse_token};
@@ -12,6 +14,7 @@ use crate::access::Proof;
 use crate::error::{Fault, Faults};
 use crate::throttle::after;
 use crate::{Actor, Control, ControlError, Signup, text};
+pub use links::LinkCard;
 
 /// A login ends when it was not used for this long.
 pub const LOGIN_IDLE: TimeDelta = TimeDelta::days(14);
@@ -112,6 +115,7 @@ impl Control {
         if let Some(invite) = invite {
             self.join(&mut tx.conn(), &invite, &user, &from.address, now).await?;
         }
+        self.post_link(&mut tx.conn(), &user, LinkPurpose::Verify).await?;
         let login = open(&mut tx.conn(), &user, from, now).await?;
         tx.commit().await?;
         tracing::info!(user = %user.id, "Made an account");
@@ -278,7 +282,7 @@ impl Control {
         let mut tx = self.read().await?;
         let user = users::find(&mut tx.conn(), actor.user).await?;
         tx.commit().await?;
-        let stored = user.and_then(|user| user.password_hash);
+        let stored = user.as_ref().and_then(|user| user.password_hash.clone());
         let hash = self
             .with_passwords(move |passwords| {
                 passwords.verify(&old, stored.as_deref()).then(|| passwords.hash(&new))
@@ -291,6 +295,9 @@ impl Control {
         let mut tx = self.begin().await?;
         users::set_password(&mut tx.conn(), actor.user, Some(&hash)).await?;
         login_sessions::revoke_all(&mut tx.conn(), actor.user, actor.login()).await?;
+        if let Some(user) = &user {
+            self.tell_of_new_password(&mut tx.conn(), user).await?;
+        }
         tx.commit().await?;
         self.inner.throttle.give_back(attempt).await;
         Ok(())

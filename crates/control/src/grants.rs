@@ -110,7 +110,9 @@ impl Control {
         let bound = self.settings().bounds.grants;
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
-        if workspaces::counts(conn, admin.workspace).await?.grants >= bound {
+        let counts = workspaces::counts(conn, admin.workspace).await?;
+        let bound = counts.limits.grants_or(bound);
+        if counts.grants >= bound {
             return Err(ControlError::full("live grants", bound));
         }
         let made = grants::create(conn, admin.workspace, server, new, now).await;

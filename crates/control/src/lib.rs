@@ -30,7 +30,7 @@ mod upkeep;
 mod workspaces;
 
 pub use access::{Access, Actor, Admin, Permission, PolicyManager, Proof, Viewer};
-pub use accounts::{LOGIN_AT_MOST, LOGIN_IDLE, LoggedIn, LoginView, Origin, SignUp};
+pub use accounts::{LOGIN_AT_MOST, LOGIN_IDLE, LinkCard, LoggedIn, LoginView, Origin, SignUp};
 pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
 pub use apply::{Applied, Apply, Preview, RestOf};
 pub use approvals::{
@@ -64,4 +64,4 @@ pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS, span};
 pub use tools::{Effect, Standing, ToolView};
 pub use trial::{ChangedTrial, Compared, MAX_TRIALS, Sums, Trial, TrialCall, Trials, TrialsOf};
 pub use upkeep::{ARGUMENTS_KEPT, Swept};
-pub use workspaces::WorkspaceView;
+pub use workspaces::{ClosedView, GRACE, WorkspaceCard, WorkspaceView};

@@ -290,7 +290,7 @@ async fn find_open(
     invites::find_open(conn, hash.as_bytes(), now).await?.ok_or_else(unusable_invite)
 }
 
-fn changed(change: MemberChange) -> Result<(), ControlError> {
+pub(crate) fn changed(change: MemberChange) -> Result<(), ControlError> {
     match change {
         MemberChange::Done => Ok(()),
         MemberChange::Absent => Err(ControlError::NotFound("member")),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 use serde_json::json;
-use sluice_domain::{Role, UserId};
+use sluice_domain::{Role, UserId, WorkspaceLimits};
 use sluice_limits::Clock;
 use sluice_store::api_tokens::{self, NewApiToken};
 use sluice_store::members;
@@ -283,6 +283,30 @@ impl Operator {
         record_operator(conn, None, event, self.now()).await?;
         tx.commit().await?;
         Ok(())
+    }
+
+    /// Sets what the workspace may have: `change` gets what was allowed before.
+    pub async fn set_limits(
+        &self,
+        slug: &str,
+        change: impl FnOnce(WorkspaceLimits) -> WorkspaceLimits,
+    ) -> Result<WorkspaceLimits, ControlError> {
+        let now = self.now();
+        let mut tx = self.db.begin().await?;
+        let conn = &mut tx.conn();
+        let found = workspaces::find_by_slug(conn, slug).await?;
+        let workspace = found.ok_or(ControlError::NotFound("workspace"))?;
+        let limits = change(workspace.limits);
+        if limits != workspace.limits {
+            workspaces::set_limits(conn, workspace.id, limits, now).await?;
+            let (before, after) = (json!(workspace.limits), json!(limits));
+            let id = workspace.id.to_string();
+            let event = Event::new("workspace.set_limits", ("workspace", &id, &workspace.name));
+            let event = event.before(&before).after(&after);
+            record_operator(conn, Some(workspace.id), event, now).await?;
+            tx.commit().await?;
+        }
+        Ok(limits)
     }
 
     /// Switches a workspace off (its grants are refused, nothing can be changed) or on again.

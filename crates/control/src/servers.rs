@@ -157,7 +157,9 @@ impl Control {
         let bound = self.settings().bounds.servers;
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
-        if workspaces::counts(conn, admin.workspace).await?.servers >= bound {
+        let counts = workspaces::counts(conn, admin.workspace).await?;
+        let bound = counts.limits.servers_or(bound);
+        if counts.servers >= bound {
             return Err(ControlError::full("servers", bound));
         }
         let server = servers::create(conn, admin.workspace, new, now).await?;

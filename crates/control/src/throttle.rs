@@ -19,6 +19,10 @@ const PER_PLACE: u32 = 500;
 const SIGN_UPS_PER_PLACE: u32 = 200;
 /// Reports of mistakes from one place in an hour.
 const REPORTS_PER_PLACE: u32 = 20;
+/// Links that are mailed to one address in an hour, whoever asks.
+const MAILS_PER_EMAIL: u32 = 5;
+/// Links that are asked for from one place in an hour.
+const MAILS_PER_PLACE: u32 = 100;
 /// Characters of an address that tell it from others; longer ones are nobody's.
 const MAX_EMAIL_CHARS: usize = 254;
 
@@ -56,6 +60,16 @@ impl Throttle {
     /// Counts a report of a mistake, or refuses it.
     pub(crate) async fn report(&self, place: &str) -> Result<Try, ControlError> {
         self.take(vec![demand("report", Window::Hour, place.to_owned(), REPORTS_PER_PLACE)]).await
+    }
+
+    /// Counts a mail that somebody wants sent to an address, or refuses it.
+    pub(crate) async fn mail(&self, email: &str, place: &str) -> Result<Try, ControlError> {
+        let email: String = email.trim().to_lowercase().chars().take(MAX_EMAIL_CHARS).collect();
+        self.take(vec![
+            demand("mail", Window::Hour, email, MAILS_PER_EMAIL),
+            demand("mail_place", Window::Hour, place.to_owned(), MAILS_PER_PLACE),
+        ])
+        .await
     }
 
     /// It was the right person: the try does not count.

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use sluice_domain::ApprovalStatus;
-use sluice_store::{approvals, idempotency, login_sessions, outbox};
+use sluice_store::{account_links, approvals, idempotency, login_sessions, outbox};
 
 use crate::idempotency::REMEMBERED;
 use crate::{Control, ControlError};
@@ -27,6 +27,8 @@ pub struct Swept {
     pub arguments: u64,
     pub messages: u64,
     pub exceptions: u64,
+    /// Mailed links whose time is over.
+    pub links: u64,
 }
 
 impl Control {
@@ -74,6 +76,7 @@ impl Control {
             arguments: approvals::wipe_arguments(conn, now - ARGUMENTS_KEPT).await?,
             messages: outbox::prune(conn, now - MESSAGES_KEPT, PIECE).await?,
             exceptions: approvals::prune_exceptions(conn, now - EXCEPTIONS_KEPT, PIECE).await?,
+            links: account_links::prune(conn, now).await?,
         };
         tx.commit().await?;
         Ok(swept)

@@ -1,8 +1,10 @@
 //! Workspaces: entering, making, renaming.
 
+mod ending;
+
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use sluice_domain::{Role, UserId};
+use sluice_domain::{Role, UserId, WorkspaceId};
 use sluice_store::workspaces::{self, WorkspaceOfMember};
 use sluice_store::{Conn, StoreError, api_tokens, members};
 use sluice_vault::{TokenKind, parse_token};
@@ -11,11 +13,32 @@ use uuid::Uuid;
 use crate::access::{Access, Permission, Proof};
 use crate::accounts::login_only;
 use crate::audit::{self, Event};
+use crate::error::Faults;
 use crate::throttle::after;
-use crate::{Actor, Admin, Control, ControlError, text};
+use crate::{Actor, Admin, Control, ControlError, Viewer, text};
+pub use ending::{ClosedView, GRACE};
 
 /// A workspace as one of its members sees it.
 pub type WorkspaceView = WorkspaceOfMember;
+
+/// What a workspace is, and how much it has, each with the most it may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceCard {
+    pub id: WorkspaceId,
+    pub slug: String,
+    pub name: String,
+    pub suspended: bool,
+    pub role: Role,
+    pub servers: (i64, i64),
+    pub policies: (i64, i64),
+    /// Live ones.
+    pub grants: (i64, i64),
+    pub members: (i64, i64),
+    /// Live ones.
+    pub api_tokens: (i64, i64),
+    /// Tool calls that the operator allows in a day (UTC).
+    pub calls_per_day: Option<u32>,
+}
 
 /// How often the use of an API token is noted.
 const TOUCH_EVERY: chrono::TimeDelta = chrono::TimeDelta::minutes(1);
@@ -129,49 +152,69 @@ impl Control {
         })
     }
 
-    /// Changes the workspace's shown name.
-    pub async fn rename_workspace(&self, admin: &Admin, name: &str) -> Result<(), ControlError> {
-        let name = text::name("/name", name).map_err(|fault| ControlError::Invalid(vec![fault]))?;
+    /// What the workspace is, and how much it has of what it may have.
+    pub async fn workspace_card(&self, viewer: &Viewer) -> Result<WorkspaceCard, ControlError> {
+        let mut tx = self.read().await?;
+        let have = workspaces::counts(&mut tx.conn(), viewer.workspace).await?;
+        tx.commit().await?;
+        let bounds = &self.settings().bounds;
+        Ok(WorkspaceCard {
+            id: viewer.workspace,
+            slug: viewer.slug.clone(),
+            name: viewer.workspace_name.clone(),
+            suspended: viewer.suspended,
+            role: viewer.role,
+            servers: (have.servers, have.limits.servers_or(bounds.servers)),
+            policies: (have.policies, bounds.policies),
+            grants: (have.grants, have.limits.grants_or(bounds.grants)),
+            members: (have.members, bounds.members),
+            api_tokens: (have.api_tokens, bounds.api_tokens),
+            calls_per_day: have.limits.calls_per_day,
+        })
+    }
+
+    /// Changes the workspace's shown name, its address (the old one goes on leading here), or both.
+    pub async fn change_workspace(
+        &self,
+        admin: &Admin,
+        name: Option<&str>,
+        slug: Option<&str>,
+    ) -> Result<(), ControlError> {
+        let mut faults = Faults::default();
+        let name = name.and_then(|name| faults.take(text::name("/name", name)));
+        let slug = slug.and_then(|slug| faults.take(text::written_slug("/slug", slug)));
+        faults.check()?;
         let now = self.now();
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
-        workspaces::rename(conn, admin.workspace, &name).await?;
-        let (before, after) = (json!({"name": admin.workspace_name}), json!({"name": name}));
         let id = admin.workspace.to_string();
-        let event = Event::new("workspace.rename", ("workspace", &id, &name));
-        audit::record(
-            conn,
-            admin.workspace,
-            &admin.actor,
-            event.before(&before).after(&after),
-            now,
-        )
-        .await?;
+        if let Some(name) = &name {
+            workspaces::rename(conn, admin.workspace, name).await?;
+            let (before, after) = (json!({"name": admin.workspace_name}), json!({"name": name}));
+            let event = Event::new("workspace.rename", ("workspace", &id, name));
+            let event = event.before(&before).after(&after);
+            audit::record(conn, admin.workspace, &admin.actor, event, now).await?;
+        }
+        if let Some(slug) = &slug {
+            workspaces::change_slug(conn, admin.workspace, slug, now).await?;
+            let (before, after) = (json!({"slug": admin.slug}), json!({"slug": slug}));
+            let shown = name.as_ref().unwrap_or(&admin.workspace_name);
+            let event = Event::new("workspace.change_slug", ("workspace", &id, shown));
+            let event = event.before(&before).after(&after);
+            audit::record(conn, admin.workspace, &admin.actor, event, now).await?;
+        }
         tx.commit().await?;
         Ok(())
     }
 
+    /// Changes the workspace's shown name.
+    pub async fn rename_workspace(&self, admin: &Admin, name: &str) -> Result<(), ControlError> {
+        self.change_workspace(admin, Some(name), None).await
+    }
+
     /// Changes the workspace's address; the old one goes on leading here.
     pub async fn change_slug(&self, admin: &Admin, slug: &str) -> Result<(), ControlError> {
-        let slug = text::written_slug("/slug", slug)
-            .map_err(|fault| ControlError::Invalid(vec![fault]))?;
-        let now = self.now();
-        let mut tx = self.begin().await?;
-        let conn = &mut tx.conn();
-        workspaces::change_slug(conn, admin.workspace, &slug, now).await?;
-        let (before, after) = (json!({"slug": admin.slug}), json!({"slug": slug}));
-        let id = admin.workspace.to_string();
-        let event = Event::new("workspace.change_slug", ("workspace", &id, &admin.workspace_name));
-        audit::record(
-            conn,
-            admin.workspace,
-            &admin.actor,
-            event.before(&before).after(&after),
-            now,
-        )
-        .await?;
-        tx.commit().await?;
-        Ok(())
+        self.change_workspace(admin, None, Some(slug)).await
     }
 }
 

@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 use http::{HeaderMap, Uri};
 use secrecy::SecretString;
 use serde::Deserialize;
-use sluice_control::{Actor, LoginView, WorkspaceView};
+use sluice_control::{Actor, ClosedView, LoginView, WorkspaceView};
+use sluice_domain::WorkspaceId;
 use sluice_web::{Csrf, Form, SignedIn};
 
 use crate::DashboardState;
@@ -29,6 +30,7 @@ pub(crate) fn routes() -> Router<DashboardState> {
         .route("/account/password", post(password))
         .route("/account/sessions/{id}/end", post(end))
         .route("/account/sessions/end-others", post(end_others))
+        .route("/account/workspaces/{id}/restore", post(restore))
 }
 
 #[derive(Debug, Template)]
@@ -41,6 +43,9 @@ struct AccountPage {
     passwords: [Field; 2],
     logins: Vec<LoginView>,
     workspaces: Vec<WorkspaceView>,
+    closed: Vec<ClosedView>,
+    /// Whether the address is to be confirmed.
+    unconfirmed: bool,
     now: DateTime<Utc>,
 }
 
@@ -72,6 +77,9 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
     let Asked { state, actor, csrf, headers, uri } = asked;
     let logins = state.control().logins(&actor).await.map_err(refuse)?;
     let workspaces = state.control().workspaces(&actor).await.map_err(refuse)?;
+    let closed = state.control().closed_workspaces(&actor).await.map_err(refuse)?;
+    let unconfirmed =
+        state.control().can_mail() && !state.control().is_verified(&actor).await.map_err(refuse)?;
     let page = AccountPage {
         frame: AuthFrame::new(&headers, &uri, &csrf),
         problem: faults.rest(&["/name", "/old_password", "/new_password"]),
@@ -94,6 +102,8 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
         email: actor.email,
         logins,
         workspaces,
+        closed,
+        unconfirmed,
         now: state.control().now(),
     };
     Ok((csrf, page::private(faults.status, &page)).into_response())
@@ -175,4 +185,15 @@ async fn end_others(
     let ended = state.control().end_other_logins(&actor).await.map_err(refuse)?;
     let ended = count(usize::try_from(ended).unwrap_or(usize::MAX), "other session", None);
     Ok(flash::done("/account", &format!("Ended {ended}.")))
+}
+
+async fn restore(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    Path(id): Path<String>,
+    Form(Nothing {}): Form<Nothing>,
+) -> Answer {
+    let id: WorkspaceId = id.parse().map_err(|_| absent("deleted workspace"))?;
+    let slug = state.control().restore_workspace(&actor, id).await.map_err(refuse)?;
+    Ok(flash::done(&format!("/w/{slug}/"), "Restored the workspace. Its grants work again."))
 }

@@ -1,5 +1,7 @@
 //! Signing up, in and out. Where somebody was going is carried along in `next`.
 
+pub(crate) mod links;
+
 use askama::Template;
 use axum::Router;
 use axum::extract::{FromRef, Path, Query, State};
@@ -84,6 +86,8 @@ struct LoginPage {
     fields: [Field; 2],
     next: String,
     signup: Option<String>,
+    /// Whether a link can be mailed.
+    mails: bool,
     steps: Option<Steps>,
 }
 
@@ -171,6 +175,7 @@ fn login_form(state: &DashboardState, asked: Asked, input: &Input, faults: &Faul
                 .error(faults.at("/password")),
         ],
         signup: open.then(|| carry("/signup", next)),
+        mails: state.control().can_mail(),
         steps: choice(next),
         next: next.unwrap_or_default().to_owned(),
     };

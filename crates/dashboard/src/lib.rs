@@ -72,6 +72,7 @@ pub fn router(state: DashboardState) -> Router {
     Router::new()
         .merge(public::routes())
         .merge(auth::routes())
+        .merge(auth::links::routes())
         .merge(account::routes())
         .merge(start::routes())
         .merge(ws::routes())

@@ -1,6 +1,7 @@
 //! The words of Sluice as types: ids, roles, risk words, limits, decisions and
 //! the records that cross crates. No I/O, no clock.
 
+mod account;
 mod amount;
 mod approval;
 mod call;
@@ -16,7 +17,9 @@ mod secrets;
 mod settings;
 mod tool;
 mod words;
+mod workspace_limits;
 
+pub use account::LinkPurpose;
 pub use amount::{Amount, AmountError};
 pub use approval::ApprovalStatus;
 pub use call::{CallRecord, CallTiming, SecurityEvent, SecurityKind};
@@ -38,3 +41,4 @@ pub use settings::{
 };
 pub use tool::{ToolDefinition, ToolState};
 pub use words::UnknownWord;
+pub use workspace_limits::WorkspaceLimits;

@@ -15,6 +15,8 @@ pub struct RouteRecord {
     pub workspace_slug: String,
     /// The operator switched the workspace off.
     pub suspended: bool,
+    /// Tool calls that the operator lets the workspace make in a day (UTC).
+    pub calls_per_day: Option<u32>,
     pub grant: RouteGrant,
     pub server: RouteServer,
     pub policy: Option<RoutePolicy>,

@@ -104,6 +104,7 @@ pub(crate) fn refusal(decision: &Decision) -> Refusal {
 pub(crate) fn limit_refusal(tool: &str, limited: &Limited) -> Refusal {
     let Limited { code, charge, retry_after_s } = limited;
     let message = match code {
+        Code::RateLimited if charge.rule == decide::DAY_RULE => day_message(charge, *retry_after_s),
         Code::RateLimited => limit_message(tool, charge, *retry_after_s),
         _ => unavailable_message(tool, charge),
     };
@@ -111,6 +112,17 @@ pub(crate) fn limit_refusal(tool: &str, limited: &Limited) -> Refusal {
         counter: Some(charge.counter.clone()),
         retry_after_s: *retry_after_s,
         ..Refusal::new(Outcome::Limited, *code, &charge.rule, &message)
+    }
+}
+
+fn day_message(charge: &Charge, retry_after_s: Option<u64>) -> String {
+    let most = charge.max;
+    let limited = format!(
+        "The operator of this gateway allows this workspace {most} tool calls a day (UTC), whichever tool they are for."
+    );
+    match retry_after_s {
+        Some(seconds) => format!("{limited} Retry after {seconds} s."),
+        None => limited,
     }
 }
 

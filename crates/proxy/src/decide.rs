@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{Charge, Code, OnUnavailable, ReservationId, Scope, WorkspaceId};
+use sluice_domain::{
+    Amount, Charge, Code, OnUnavailable, ReservationId, Reset, Scope, Window, WorkspaceId,
+};
 use sluice_limits::{Counters, Demand, Unavailable, session_owner};
 use sluice_mcp::ToolCall;
 use sluice_policy::{Arguments, CallInput, Decision, Settings, ToolFacts};
@@ -59,7 +61,7 @@ pub(crate) fn decide(
     };
     let record = &route.record;
     let arguments = Arguments::parse(call.arguments).map_err(|error| error.to_string())?;
-    Ok(policy.decide(&CallInput {
+    let mut decision = policy.decide(&CallInput {
         tool: &call.name,
         arguments,
         facts: facts(inner, route, &call.name, shown),
@@ -70,7 +72,28 @@ pub(crate) fn decide(
         now,
         observe: record.grant.observe,
         show_values: record.server.settings.log_argument_values,
-    }))
+    });
+    decision.charges.extend(record.calls_per_day.map(day_charge));
+    Ok(decision)
+}
+
+/// Stands where a rule's pointer does, for the calls a day that the operator allows.
+pub(crate) const DAY_RULE: &str = "(calls a day)";
+
+/// What a call charges the workspace's day with.
+fn day_charge(max: u32) -> Charge {
+    Charge {
+        rule: DAY_RULE.to_owned(),
+        // No policy can name a counter like that.
+        counter: DAY_RULE.to_owned(),
+        scope: Scope::Workspace,
+        window: Window::Day,
+        reset: Reset::Calendar,
+        max: Amount::whole(max),
+        amount: Amount::whole(1),
+        increment_from: None,
+        on_unavailable: OnUnavailable::Allow,
+    }
 }
 
 /// What a call's charges were booked under.
@@ -194,7 +217,11 @@ pub(crate) async fn charge(
     match reserved {
         Some(Ok(reserved)) if reserved.granted => Charged::Booked(Some(booking)),
         Some(Ok(reserved)) => match limited(&decision.charges, &reserved) {
-            Some(limited) if decision.observing => Charged::Observed(limited),
+            // What the operator allows is not the policy's to watch.
+            Some(limited) if limited.charge.rule == DAY_RULE => Charged::Limited(limited),
+            Some(limited) if decision.observing => day_is_over(inner, route, decision)
+                .await
+                .map_or(Charged::Observed(limited), Charged::Limited),
             Some(limited) => Charged::Limited(limited),
             // Refused and nobody to blame cannot be; the safe reading is a refusal.
             None => unavailable(decision).map_or(Charged::Booked(None), Charged::Limited),
@@ -202,6 +229,16 @@ pub(crate) async fn charge(
         None => unavailable(decision).map_or(Charged::Booked(None), Charged::Observed),
         Some(Err(error)) => without_counters(inner, route, decision, &booking, &error).await,
     }
+}
+
+/// Charges an observed call that its policy would have refused to the operator's day alone.
+async fn day_is_over(inner: &Inner, route: &Route, decision: &Decision) -> Option<Limited> {
+    let day = decision.charges.iter().find(|charge| charge.rule == DAY_RULE)?;
+    let (charges, workspace) = (std::slice::from_ref(day), route.record.workspace);
+    let demands = demands(route, None, charges);
+    let reserving = inner.counters.reserve(workspace, ReservationId::new(), &demands);
+    let reserved = tokio::time::timeout(OBSERVED_WAIT, reserving).await.ok()?.ok()?;
+    if reserved.granted { None } else { limited(charges, &reserved) }
 }
 
 /// The first limit that does not want calls while nobody counts.

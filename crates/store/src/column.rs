@@ -8,9 +8,9 @@ use serde::Serialize;
 use sluice_domain::{
     ActorKind, ApiTokenId, ApprovalEventId, ApprovalEventKind, ApprovalId, ApprovalLinkId,
     ApprovalStatus, CallId, Category, ChangeKind, Code, DeliveryId, DeliveryStatus, EndpointId,
-    EndpointKind, EventId, ExceptionId, GrantId, InviteId, LoginSessionId, Notice, ObjectKind,
-    Outcome, PolicyId, PolicyKind, ReservationId, Role, SecurityKind, ServerId, ServerSettings,
-    Severity, ToolId, ToolState, UserId, WorkspaceId,
+    EndpointKind, EventId, ExceptionId, GrantId, InviteId, LinkPurpose, LoginSessionId, Notice,
+    ObjectKind, Outcome, PolicyId, PolicyKind, ReservationId, Role, SecurityKind, ServerId,
+    ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId, WorkspaceLimits,
 };
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgRow;
@@ -283,6 +283,7 @@ word_columns!(
     Code,
     DeliveryStatus,
     EndpointKind,
+    LinkPurpose,
     Notice,
     ObjectKind,
     Outcome,
@@ -304,7 +305,7 @@ macro_rules! json_columns {
         }
     )+ };
 }
-json_columns!(ServerSettings, Vec<String>, Vec<Notice>, serde_json::Value);
+json_columns!(ServerSettings, WorkspaceLimits, Vec<String>, Vec<Notice>, serde_json::Value);
 
 /// JSON text to bind.
 pub(crate) fn json<T: Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {

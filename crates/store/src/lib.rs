@@ -9,6 +9,7 @@ mod lock;
 mod migrate;
 mod text;
 
+pub mod account_links;
 pub mod admin_events;
 pub mod api_tokens;
 pub mod approvals;

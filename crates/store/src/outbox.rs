@@ -139,14 +139,15 @@ pub async fn count_waiting(
     Ok(fetch_one!(conn, Value<i64>, sql, workspace, endpoint)?.0)
 }
 
-/// How much mail an address was sent since, whoever asked for it.
+/// How much mail an address was sent since about what happens in workspaces.
 pub async fn count_mail(
     conn: &mut Conn<'_>,
     recipient: &str,
     since: DateTime<Utc>,
 ) -> Result<i64, StoreError> {
     let sql = "SELECT COUNT(*) AS value FROM outbox
-               WHERE recipient = $1 AND endpoint_id IS NULL AND created_at > $2";
+               WHERE recipient = $1 AND endpoint_id IS NULL AND workspace_id IS NOT NULL
+                 AND created_at > $2";
     Ok(fetch_one!(conn, Value<i64>, sql, key(recipient), since)?.0)
 }
 

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use sluice_domain::{
     Category, GrantId, PolicyId, RouteGrant, RoutePolicy, RouteRecord, RouteServer, RouteTool,
     ServerId, ServerSettings, Severity, ToolDefinition, ToolState, UserId, WorkspaceId,
+    WorkspaceLimits,
 };
 
 use crate::column::record;
@@ -17,6 +18,7 @@ record! {
         workspace_id: WorkspaceId,
         workspace_slug: String,
         suspended: bool,
+        limits: WorkspaceLimits,
         grant_id: GrantId,
         label: String,
         observe: bool,
@@ -85,6 +87,7 @@ fn route(head: Head, policy: Option<RoutePolicy>, tools: Vec<RouteTool>) -> Rout
         workspace: head.workspace_id,
         workspace_slug: head.workspace_slug,
         suspended: head.suspended,
+        calls_per_day: head.limits.calls_per_day,
         grant: RouteGrant {
             id: head.grant_id,
             label: head.label,
@@ -114,7 +117,7 @@ async fn head(conn: &mut Conn<'_>, token_hash: &[u8]) -> Result<Option<Head>, St
         Head,
         "SELECT w.id AS workspace_id, w.slug AS workspace_slug,
                 (w.suspended OR w.deleted_at IS NOT NULL) AS suspended,
-                g.id AS grant_id, g.label, g.observe, g.expires_at, g.token_hash <> $1 AS previous,
+                w.limits, g.id AS grant_id, g.label, g.observe, g.expires_at, g.token_hash <> $1 AS previous,
                 g.previous_until, g.networks,
                 (g.revoked_at IS NOT NULL OR s.deleted_at IS NOT NULL) AS revoked, g.created_by,
                 s.id AS server_id, s.name AS server_name, s.upstream_url, s.settings,

@@ -1,7 +1,9 @@
 //! Workspaces: the tenants.
 
+mod closed;
+
 use chrono::{DateTime, Utc};
-use sluice_domain::{ChangeKind, Role, UserId, WorkspaceId};
+use sluice_domain::{ChangeKind, Role, UserId, WorkspaceId, WorkspaceLimits};
 
 use crate::column::{Value, json, micros, record};
 use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
@@ -19,8 +21,8 @@ record! {
         pub suspended: bool,
         /// What the workspace's admins set; the keys are the caller's.
         pub settings: serde_json::Value,
-        /// What the operator allows; the keys are the caller's.
-        pub limits: serde_json::Value,
+        /// What the operator allows.
+        pub limits: WorkspaceLimits,
         pub created_by: Option<UserId>,
         pub created_at: DateTime<Utc>,
     }
@@ -37,6 +39,10 @@ record! {
     }
 }
 
+pub use closed::{
+    ClosedWorkspace, closed_until, delete, erase, erase_log, list_closed, restore, set_created_by,
+};
+
 record! {
     /// How much a workspace has, for its bounds.
     pub struct Counts {
@@ -47,6 +53,8 @@ record! {
         pub members: i64,
         /// Live ones.
         pub api_tokens: i64,
+        /// What the operator allows.
+        pub limits: WorkspaceLimits,
     }
 }
 
@@ -76,7 +84,8 @@ pub async fn counts(conn: &mut Conn<'_>, workspace: WorkspaceId) -> Result<Count
            (SELECT COUNT(*) FROM policies WHERE workspace_id = $1 AND deleted_at IS NULL) AS policies,
            (SELECT COUNT(*) FROM grants WHERE workspace_id = $1 AND revoked_at IS NULL) AS grants,
            (SELECT COUNT(*) FROM memberships WHERE workspace_id = $1) AS members,
-           (SELECT COUNT(*) FROM api_tokens WHERE workspace_id = $1 AND revoked_at IS NULL) AS api_tokens",
+           (SELECT COUNT(*) FROM api_tokens WHERE workspace_id = $1 AND revoked_at IS NULL) AS api_tokens,
+           limits FROM workspaces WHERE id = $1",
         workspace
     )?)
 }
@@ -112,7 +121,7 @@ pub async fn create(
         name: name.to_owned(),
         suspended: false,
         settings: serde_json::json!({}),
-        limits: serde_json::json!({}),
+        limits: WorkspaceLimits::default(),
         created_by,
         created_at: micros(now),
     })
@@ -282,26 +291,12 @@ pub async fn set_settings(
 pub async fn set_limits(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
-    limits: &serde_json::Value,
+    limits: WorkspaceLimits,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let text = json("workspaces.limits", limits)?;
+    let text = json("workspaces.limits", &limits)?;
     let sql = "UPDATE workspaces SET limits = $2 WHERE id = $1 AND deleted_at IS NULL";
     let found = execute!(conn, sql, workspace, text)? > 0;
-    if found {
-        changes::append(conn, workspace, ChangeKind::Workspace, workspace.uuid(), now).await?;
-    }
-    Ok(found)
-}
-
-/// Marks the workspace deleted: nothing finds it any more, its grants stop, its slug stays taken.
-pub async fn delete(
-    conn: &mut Conn<'_>,
-    workspace: WorkspaceId,
-    now: DateTime<Utc>,
-) -> Result<bool, StoreError> {
-    let sql = "UPDATE workspaces SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL";
-    let found = execute!(conn, sql, workspace, now)? > 0;
     if found {
         changes::append(conn, workspace, ChangeKind::Workspace, workspace.uuid(), now).await?;
     }

@@ -61,6 +61,8 @@ fn unquoted(text: &str) -> String {
 #[derive(Debug, Default)]
 struct Kept {
     mails: Vec<Received>,
+    /// Mails with this in them are taken and not kept.
+    left_out: Option<String>,
     /// What the server answers to `RCPT`, instead of accepting.
     refusal: Option<String>,
 }
@@ -103,6 +105,11 @@ impl SmtpServer {
     /// From now on each recipient is answered with this, such as `550 no such user`; `None` accepts.
     pub fn refuse(&self, answer: Option<&str>) {
         self.kept.lock().refusal = answer.map(str::to_owned);
+    }
+
+    /// Takes mails with this text in them, and keeps none.
+    pub fn leave_out(&self, text: &str) {
+        self.kept.lock().left_out = Some(text.to_owned());
     }
 
     /// What came so far.
@@ -164,8 +171,10 @@ async fn talk(
                 }
                 mail.raw = data(&mut stream).await;
                 let mut kept = kept.lock();
-                kept.mails.push(mail.clone());
-                count.send_replace(kept.mails.len());
+                if !kept.left_out.as_ref().is_some_and(|text| mail.raw.contains(text)) {
+                    kept.mails.push(mail.clone());
+                    count.send_replace(kept.mails.len());
+                }
                 "250 kept\r\n".to_owned()
             }
             verb if verb.starts_with("QUIT") => {

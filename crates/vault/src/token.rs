@@ -29,10 +29,12 @@ pub enum TokenKind {
     Session,
     /// An invitation's link, `sli_`.
     Invite,
+    /// A link that is mailed to a person, `sll_`.
+    Link,
 }
 
 impl TokenKind {
-    const ALL: [Self; 4] = [Self::Grant, Self::Api, Self::Session, Self::Invite];
+    const ALL: [Self; 5] = [Self::Grant, Self::Api, Self::Session, Self::Invite, Self::Link];
 
     /// The four characters that a token of this kind begins with.
     pub const fn prefix(self) -> &'static str {
@@ -41,6 +43,7 @@ impl TokenKind {
             Self::Api => "slu_",
             Self::Session => "sls_",
             Self::Invite => "sli_",
+            Self::Link => "sll_",
         }
     }
 }

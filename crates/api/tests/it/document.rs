@@ -13,6 +13,9 @@ fn it_is_openapi_3_1_and_names_every_call_of_the_contract() {
     let ws = "/workspaces/{ws}";
     for (method, path) in [
         ("get", "/me".to_owned()),
+        ("get", ws.to_owned()),
+        ("patch", ws.to_owned()),
+        ("delete", ws.to_owned()),
         ("get", format!("{ws}/servers")),
         ("post", format!("{ws}/servers")),
         ("patch", format!("{ws}/servers/{{id}}")),

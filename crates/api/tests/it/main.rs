@@ -10,3 +10,4 @@ mod limits;
 mod notices;
 mod path;
 mod tenancy;
+mod workspace;

@@ -296,9 +296,9 @@ impl<'a> Planner<'a> {
             [ObjectKind::Server, ObjectKind::Policy, ObjectKind::Grant],
         );
         let of = |kind: ObjectKind| match kind {
-            ObjectKind::Server => ("servers", have.servers, bounds.servers),
+            ObjectKind::Server => ("servers", have.servers, have.limits.servers_or(bounds.servers)),
             ObjectKind::Policy => ("policies", have.policies, bounds.policies),
-            ObjectKind::Grant => ("live grants", have.grants, bounds.grants),
+            ObjectKind::Grant => ("live grants", have.grants, have.limits.grants_or(bounds.grants)),
             ObjectKind::Workspace => ("workspaces", 1, 1),
         };
         for kind in kinds {

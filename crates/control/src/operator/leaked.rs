@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use sluice_domain::WorkspaceId;
-use sluice_store::{Conn, api_tokens, grants, invites, login_sessions, servers, workspaces};
+use sluice_store::{
+    Conn, account_links, api_tokens, grants, invites, login_sessions, servers, workspaces,
+};
 use sluice_vault::{TokenHash, TokenKind, parse_token};
 
 use super::Operator;
@@ -14,7 +16,7 @@ use crate::audit::{Event, record_operator};
 /// What a token was, for the operator. Never the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaked {
-    /// `grant`, `api_token`, `login` or `invite`.
+    /// `grant`, `api_token`, `login`, `invite` or `link`.
     pub kind: &'static str,
     /// The workspace's slug; none of a login.
     pub workspace: Option<String>,
@@ -49,6 +51,7 @@ impl Operator {
             TokenKind::Api => api_token(conn, hash, now).await?,
             TokenKind::Session => login(conn, hash, now).await?,
             TokenKind::Invite => invite(conn, hash, now).await?,
+            TokenKind::Link => link(conn, hash, now).await?,
         };
         let mut found =
             found.ok_or(ControlError::NotFound("token here; it may be another Sluice's"))?;
@@ -145,4 +148,22 @@ async fn invite(
         revoked_now,
     };
     Ok(Some(Found { leaked, workspace: Some(workspace), id: invite.id.to_string() }))
+}
+
+async fn link(
+    conn: &mut Conn<'_>,
+    hash: TokenHash,
+    now: DateTime<Utc>,
+) -> Result<Option<Found>, ControlError> {
+    let found = account_links::find_open(conn, hash.as_bytes(), now).await?;
+    let Some(link) = found else { return Ok(None) };
+    let leaked = Leaked {
+        kind: "link",
+        workspace: None,
+        server: None,
+        name: link.email,
+        last_used_at: None,
+        revoked_now: account_links::use_up(conn, link.id, now).await?,
+    };
+    Ok(Some(Found { leaked, workspace: None, id: link.id.to_string() }))
 }

@@ -1,5 +1,6 @@
 //! Everything a member may do, on both databases.
 
+mod account_links;
 mod accounts;
 mod approvals;
 mod catalogue;
@@ -14,3 +15,4 @@ mod parking;
 mod permissions;
 mod policies;
 mod servers;
+mod workspaces;

@@ -14,7 +14,7 @@ use sluice_upstream::{Mailer, MailerOptions};
 use crate::common::{World, code};
 use crate::parking::{Call, Parking, park, parking, uncharge};
 
-fn mailer(server: &SmtpServer) -> Mailer {
+pub(crate) fn mailer(server: &SmtpServer) -> Mailer {
     let options = MailerOptions {
         url: SecretString::from(server.url()),
         from: "Sluice <sluice@example.com>".to_owned(),
@@ -26,6 +26,7 @@ fn mailer(server: &SmtpServer) -> Mailer {
 
 async fn with_mail(db: Db) -> (World, SmtpServer) {
     let server = SmtpServer::start().await;
+    server.leave_out("Subject: Confirm your e-mail address");
     let world = World::with(db, Signup::Open, Some(mailer(&server)), true).await;
     (world, server)
 }

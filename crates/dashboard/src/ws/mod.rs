@@ -77,6 +77,8 @@ pub(crate) fn routes() -> Router<DashboardState> {
         .route("/w/{ws}/settings", get(settings::show))
         .route("/w/{ws}/settings/name", post(settings::rename))
         .route("/w/{ws}/settings/slug", post(settings::slug))
+        .route("/w/{ws}/settings/hand-over", post(settings::hand_over))
+        .route("/w/{ws}/settings/delete", post(settings::delete))
 }
 
 fn server_routes() -> Router<DashboardState> {

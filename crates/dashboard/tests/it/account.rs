@@ -104,3 +104,83 @@ async fn a_second_workspace_of_the_same_name_is_another_one() {
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
     page.says("Give it a name.");
 }
+
+#[tokio::test]
+async fn a_workspace_is_deleted_by_typing_its_address_and_restored_from_the_account() {
+    let world = World::new().await;
+    let mut browser = world.admin().await;
+    let page = browser
+        .submit_to("/w/acme/settings", "/w/acme/settings/delete", &[("confirm", "Acme")])
+        .await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    page.says("Type `acme`, the workspace's address, to delete it").says("value=\"Acme\"");
+    let gone = browser
+        .submit_to("/w/acme/settings", "/w/acme/settings/delete", &[("confirm", "acme")])
+        .await;
+    assert_eq!(gone.location(), "/account");
+    assert_eq!(browser.get("/w/acme/").await.status, StatusCode::NOT_FOUND);
+    let page = browser.get("/account").await;
+    page.says("Deleted `Acme`").says("Deleted workspaces");
+    let at = page.body.find("/account/workspaces/").expect("a form");
+    let action = page.body[at..].split('"').next().expect("its address").to_owned();
+    assert_eq!(browser.submit_to("/account", &action, &[]).await.location(), "/w/acme/");
+    browser.get("/w/acme/").await.says("Restored the workspace");
+    assert!(!browser.get("/account").await.body.contains("Deleted workspaces"));
+    let page = browser.submit_to("/account", &action, &[]).await;
+    assert_eq!(page.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_workspace_is_handed_to_another_member() {
+    let world = World::new().await;
+    let mut browser = world.admin().await;
+    browser.get("/w/acme/settings").await.says("You are the only member");
+    let invited = browser
+        .submit_to(
+            "/w/acme/members",
+            "/w/acme/members/invite",
+            &[("email", "bob@example.test"), ("role", "viewer")],
+        )
+        .await;
+    let at = invited.body.find("/join/").expect("a link");
+    let link: String = invited.body[at..]
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || "/_-".contains(*c))
+        .collect();
+    let mut bob = world.browser();
+    bob.sign_up("bob@example.test").await;
+    bob.submit(&link, &[]).await;
+    let page = browser.get("/w/acme/settings").await;
+    page.says("bob@example.test").says("Servers").says("As many as the policies allow");
+    let at = page.body.find("bob@example.test</option>").expect("an option");
+    let id = page.body[..at]
+        .rsplit("value=\"")
+        .next()
+        .and_then(|it| it.split('"').next())
+        .expect("an id")
+        .to_owned();
+    for (member, stay, told) in [
+        ("nobody", "admin", "Choose a member."),
+        (id.as_str(), "king", "Choose what becomes of you."),
+    ] {
+        let page = browser
+            .submit_to(
+                "/w/acme/settings",
+                "/w/acme/settings/hand-over",
+                &[("member", member), ("stay", stay)],
+            )
+            .await;
+        assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY, "{stay}");
+        page.says(told);
+    }
+    let done = browser
+        .submit_to(
+            "/w/acme/settings",
+            "/w/acme/settings/hand-over",
+            &[("member", &id), ("stay", "leave")],
+        )
+        .await;
+    assert_eq!(done.location(), "/account");
+    assert_eq!(browser.get("/w/acme/").await.status, StatusCode::NOT_FOUND);
+    bob.get("/w/acme/settings").await.says("Delete this workspace");
+}

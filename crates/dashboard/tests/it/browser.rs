@@ -16,7 +16,7 @@ use sluice_store::Db;
 use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, TestClock};
-use sluice_upstream::{Upstream, UpstreamOptions};
+use sluice_upstream::{Mailer, Upstream, UpstreamOptions};
 use sluice_vault::{Vault, generate_master_key};
 use sluice_web::{WebSettings, WebState, wrap};
 use tower::ServiceExt;
@@ -44,6 +44,14 @@ impl World {
     }
 
     pub(crate) async fn with(clock: TestClock, counters: Counters) -> Self {
+        Self::with_mailer(clock, counters, None).await
+    }
+
+    pub(crate) async fn with_mailer(
+        clock: TestClock,
+        counters: Counters,
+        mailer: Option<Mailer>,
+    ) -> Self {
         let fresh = FreshDatabase::sqlite();
         let db = fresh.connect().await;
         let upstream = Upstream::new(UpstreamOptions { allow_private: true, ..Default::default() });
@@ -62,7 +70,7 @@ impl World {
             vault: Arc::clone(&vault),
             upstream: Arc::new(upstream),
             counters: counters.clone(),
-            mailer: None,
+            mailer,
             settings,
         };
         let control = Control::new(parts, clock.function());

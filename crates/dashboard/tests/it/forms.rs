@@ -203,6 +203,12 @@ async fn workspaces_and_accounts_refuse_odd_names() {
             vec![field("slug", "slug", &["", "Acme", "a--b", "new", "a/b", "..", "é", MARKUP])],
         ),
         form(
+            "/w/acme/settings",
+            "/w/acme/settings/delete",
+            &[("confirm", "acme")],
+            vec![field("confirm", "confirm", &["", "Acme", "acme2", "é", MARKUP])],
+        ),
+        form(
             "/account",
             "/account/name",
             &[("name", "Ann")],

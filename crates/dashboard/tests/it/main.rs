@@ -1,6 +1,7 @@
 //! The pages, driven through the real router on a real store.
 
 mod account;
+mod account_links;
 mod approvals;
 mod browser;
 mod catalogue;

@@ -274,6 +274,7 @@ pub(crate) fn record(upstream: &str, policy: &str) -> RouteRecord {
         workspace: WorkspaceId::new(),
         workspace_slug: "acme".to_owned(),
         suspended: false,
+        calls_per_day: None,
         grant: RouteGrant {
             id: GrantId::new(),
             label: "agent".to_owned(),

@@ -189,3 +189,40 @@ async fn a_policy_edit_holds_for_the_next_call_and_keeps_the_count() {
     gateway.change(&mut grant, |record| record.policy.as_mut().expect("one").document = policy(3));
     assert_eq!(passed(&grant, 2).await, 0);
 }
+
+#[tokio::test]
+async fn the_operators_day_holds_whatever_the_policy_says() {
+    let stage = Stage::start(echo).await;
+    let mut gateway = Gateway::start().await;
+    for (policy, observe) in [
+        (r#"{"version":"1","default":"allow"}"#, false),
+        (r#"{"version":"1","default":"allow"}"#, true),
+        // What the policy would refuse and only watches counts all the same.
+        (
+            r#"{"version":"1","default":"allow","all_tools":{"limits":[{"counter":"c","window":"second","max":0}]}}"#,
+            true,
+        ),
+    ] {
+        let grant = gateway.grant_with(&stage.url(), policy, |record| {
+            record.calls_per_day = Some(2);
+            record.grant.observe = observe;
+        });
+        for tool in ["echo", "other"] {
+            assert!(
+                grant.call(&gateway, "1", tool, "{}").await.text().contains("done"),
+                "{policy}"
+            );
+            gateway.record().await;
+        }
+        let refused = grant.call(&gateway, "3", "echo", "{}").await;
+        let text = refused.text();
+        assert!(
+            text.contains("rate_limited") && text.contains("2 tool calls a day (UTC)"),
+            "{text}"
+        );
+        assert!(text.contains("retry_after_seconds"), "{text}");
+        let record = gateway.record().await;
+        assert_eq!((record.rule.as_str(), record.outcome.as_str()), ("(calls a day)", "limited"));
+    }
+    assert_eq!(stage.calls().len(), 6);
+}

@@ -123,6 +123,13 @@ pub(super) async fn seldom(control: Control, db: Db, bounds: BoundsArgs, stop: C
         if let Err(error) = control.sweep().await {
             warn!(error = ?error, "Old logins and keys could not be deleted");
         }
+        match control.erase_closed_workspaces().await {
+            Ok(0) => {}
+            Ok(workspaces) => {
+                info!(workspaces, "Erased workspaces that were deleted two weeks ago")
+            }
+            Err(error) => warn!(error = ?error, "Deleted workspaces could not be erased"),
+        }
         match clean(&db, &bounds).await {
             Ok(0) => {}
             Ok(rows) => info!(rows, "Deleted log rows past their retention"),

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use sluice_control::ControlError;
 use sluice_control::operator::{ApiTokenMade, Leaked, Operator};
-use sluice_domain::Role;
+use sluice_domain::{Role, WorkspaceLimits};
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, Schema};
@@ -74,6 +74,22 @@ enum Admin {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Sets what a workspace may have, and shows it.
+    SetLimits {
+        /// The workspace's slug.
+        workspace: String,
+        /// The most servers: a number, or `default` for what the installation allows.
+        #[arg(long, value_name = "NUMBER")]
+        servers: Option<Most>,
+        /// The most live grants.
+        #[arg(long, value_name = "NUMBER")]
+        grants: Option<Most>,
+        /// The most tool calls in a day (UTC); `default`: as many as the policies allow.
+        #[arg(long, value_name = "NUMBER")]
+        calls_per_day: Option<Most>,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Switches a workspace off: its grants are refused and nothing in it can be changed.
     Suspend {
         /// The workspace's slug.
@@ -84,6 +100,23 @@ enum Admin {
         #[command(flatten)]
         storage: StorageArgs,
     },
+}
+
+/// A number, or `default`.
+#[derive(Debug, Clone, Copy)]
+struct Most(Option<u32>);
+
+impl std::str::FromStr for Most {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "default" => Ok(Self(None)),
+            _ => text.parse().map(|most| Self(Some(most))).map_err(|_| {
+                format!("`{text}` is neither `default` nor a number from 0 to {}", u32::MAX)
+            }),
+        }
+    }
 }
 
 pub(crate) async fn run(command: AdminCommand) -> Outcome {
@@ -107,6 +140,29 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             let token = first_line("token")?;
             let found = operator(&storage).await?.revoke_token(&token).await.map_err(refused)?;
             say!("{}", told(&found));
+        }
+        Admin::SetLimits { workspace, servers, grants, calls_per_day, storage } => {
+            let change = |mut limits: WorkspaceLimits| {
+                let set = |limit: &mut Option<u32>, most: Option<Most>| {
+                    if let Some(Most(most)) = most {
+                        *limit = most;
+                    }
+                };
+                set(&mut limits.servers, servers);
+                set(&mut limits.grants, grants);
+                set(&mut limits.calls_per_day, calls_per_day);
+                limits
+            };
+            let limits =
+                operator(&storage).await?.set_limits(&workspace, change).await.map_err(refused)?;
+            let shown =
+                |limit: Option<u32>| limit.map_or("default".to_owned(), |most| most.to_string());
+            say!(
+                "The workspace {workspace} may have: servers {}, live grants {}, calls a day {}.",
+                shown(limits.servers),
+                shown(limits.grants),
+                shown(limits.calls_per_day)
+            );
         }
         Admin::Suspend { workspace, undo, storage } => {
             operator(&storage).await?.suspend(&workspace, !undo).await.map_err(refused)?;
@@ -143,6 +199,7 @@ fn told(found: &Leaked) -> String {
         "grant" => "the grant",
         "api_token" => "the API token",
         "login" => "a login of",
+        "link" => "a mailed link of",
         _ => "the invitation of",
     };
     let mut words = format!("It is {what} `{}`", found.name);

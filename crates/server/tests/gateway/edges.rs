@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sluice_testkit::redis_server::free_port;
 use sluice_testkit::{FakeServer, http};
 
-use crate::world::{World, passed, setup};
+use crate::world::{World, decision, passed, setup};
 
 const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml");
 
@@ -128,5 +128,45 @@ async fn a_suspended_workspace_is_refused_at_once() {
     let read = format!("/workspaces/{}/servers", world.workspace);
     let seen = world.rest(Method::GET, &read, Value::Null).await;
     assert_ne!(seen.status, StatusCode::INTERNAL_SERVER_ERROR, "{}", seen.text());
+    world.sluice.stop().await;
+}
+
+/// The operator's limits, set beside a running server.
+#[tokio::test]
+async fn what_an_operator_allows_a_workspace_holds_within_a_second() {
+    let upstream = FakeServer::start().await;
+    let world = World::start(setup()).await;
+    let document = json!({"version": "1", "default": "allow"});
+    let connected = world.connect("notes", &upstream.url(), document).await;
+    let agent = connected.agent();
+    assert!(passed(&agent.call(&world.sluice, "echo", json!({})).await));
+    let set = async |arguments: &[&str]| {
+        let all = [&["admin", "set-limits", &world.workspace][..], arguments].concat();
+        world.sluice.setup().output(&all).await
+    };
+    let told = set(&["--servers", "1", "--calls-per-day", "3"]).await;
+    let words = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.status.success(), "{told:?}");
+    assert!(words.contains("servers 1, live grants default, calls a day 3."), "{words}");
+    // It counts from when it is known here: three more at most, and soon none.
+    let mut more = 0;
+    while passed(&agent.call(&world.sluice, "echo", json!({})).await) {
+        more += 1;
+        assert!(more < 10_000, "the day never ends");
+    }
+    let refused = agent.call(&world.sluice, "echo", json!({})).await;
+    assert_eq!(decision(&refused)["rule"], "(calls a day)");
+    let body = json!({"name": "second", "upstream_url": upstream.url()});
+    let path = format!("/workspaces/{}/servers", world.workspace);
+    let full = world.rest(Method::POST, &path, body).await;
+    assert_eq!(full.json()["code"], "too_many", "{}", full.text());
+    let undone = set(&["--calls-per-day", "default"]).await;
+    assert!(undone.status.success(), "{undone:?}");
+    let wrong = set(&["--grants", "-1"]).await;
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !passed(&agent.call(&world.sluice, "echo", json!({})).await) {
+        assert!(std::time::Instant::now() < deadline, "the limit is never lifted");
+    }
     world.sluice.stop().await;
 }

@@ -1,6 +1,6 @@
 //! Accounts, logins, workspaces, members, invitations, API tokens, idempotency.
 
-use sluice_domain::{Role, WorkspaceId};
+use sluice_domain::{Role, WorkspaceId, WorkspaceLimits};
 use sluice_store::api_tokens::NewApiToken;
 use sluice_store::idempotency::{Begun, KeyOf};
 use sluice_store::invites::NewInvite;
@@ -113,7 +113,7 @@ on_both! {
         assert!(workspaces::set_suspended(conn, a.workspace, true, now()).await.unwrap());
         assert!(workspaces::set_settings(conn, a.workspace, &settings, now()).await.unwrap());
         assert!(
-            workspaces::set_limits(conn, a.workspace, &serde_json::json!({"grants": 5}), now())
+            workspaces::set_limits(conn, a.workspace, WorkspaceLimits { grants: Some(5), ..WorkspaceLimits::default() }, now())
                 .await
                 .unwrap()
         );

@@ -1,0 +1,288 @@
+//! Links that are mailed to a person: to confirm an address, to sign in without a password, to set a
+//! new one. A link works once, for a short time; opening it does nothing, pressing its button does.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use secrecy::{ExposeSecret, SecretString};
+use sluice_domain::LinkPurpose;
+use sluice_store::account_links::{self, AccountLink, NewAccountLink};
+use sluice_store::users::{self, User};
+use sluice_store::{Conn, login_sessions};
+use sluice_vault::{Issued, TokenHash, TokenKind, parse_token};
+
+use super::{LoggedIn, Origin, login_only, new_password, open};
+use crate::error::ControlError;
+use crate::notices::Letter;
+use crate::throttle::after;
+use crate::{Actor, Control, text};
+
+/// How long each kind of link works.
+const fn life(purpose: LinkPurpose) -> TimeDelta {
+    match purpose {
+        LinkPurpose::Verify => TimeDelta::days(3),
+        LinkPurpose::SignIn => TimeDelta::minutes(15),
+        LinkPurpose::Reset => TimeDelta::hours(1),
+    }
+}
+
+const fn topic(purpose: LinkPurpose) -> &'static str {
+    match purpose {
+        LinkPurpose::Verify => "account.verify",
+        LinkPurpose::SignIn => "account.sign_in",
+        LinkPurpose::Reset => "account.reset",
+    }
+}
+
+/// What a mailed link is for, before its button is pressed. Having the link is the right to see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkCard {
+    pub purpose: LinkPurpose,
+    pub email: String,
+    pub expires_at: DateTime<Utc>,
+}
+
+fn unusable() -> ControlError {
+    ControlError::NotFound("link: it was used, or its time is over. Ask for a new one")
+}
+
+impl Control {
+    /// Mails a link to an address, if there is an account that has it. Whether there is shows in
+    /// neither the answer nor its time: the work is done after it.
+    pub async fn ask_link(
+        &self,
+        email: &str,
+        purpose: LinkPurpose,
+        from: &Origin,
+    ) -> Result<(), ControlError> {
+        let email =
+            text::email("/email", email).map_err(|fault| ControlError::Invalid(vec![fault]))?;
+        self.needs_mail()?;
+        self.inner.throttle.mail(&email, &from.address).await?;
+        let control = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = control.mail_link(&email, purpose).await {
+                tracing::warn!(?error, purpose = purpose.as_str(), "A link could not be mailed");
+            }
+        });
+        Ok(())
+    }
+
+    async fn mail_link(&self, email: &str, purpose: LinkPurpose) -> Result<(), ControlError> {
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        let found = users::find_by_email(conn, email).await?;
+        if let Some(user) = found.filter(|user| !user.disabled) {
+            self.post_link(conn, &user, purpose).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Mails the caller a link that confirms their address, unless it is confirmed.
+    pub async fn send_verification(&self, actor: &Actor) -> Result<(), ControlError> {
+        login_only(actor)?;
+        self.needs_mail()?;
+        self.inner.throttle.mail(&actor.email, &actor.address).await?;
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        let user = users::find(conn, actor.user).await?.ok_or(ControlError::NotFound("account"))?;
+        if user.verified_at.is_none() {
+            self.post_link(conn, &user, LinkPurpose::Verify).await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Whether the caller's address is known to be theirs.
+    pub async fn is_verified(&self, actor: &Actor) -> Result<bool, ControlError> {
+        let mut tx = self.read().await?;
+        let user = users::find(&mut tx.conn(), actor.user).await?;
+        tx.commit().await?;
+        Ok(user.is_some_and(|user| user.verified_at.is_some()))
+    }
+
+    fn needs_mail(&self) -> Result<(), ControlError> {
+        if self.can_mail() {
+            return Ok(());
+        }
+        Err(ControlError::Forbidden {
+            code: "no_mail",
+            detail:
+                "this Sluice sends no mail; ask its operator to run `sluice admin reset-password`"
+                    .into(),
+        })
+    }
+
+    /// Puts a link out to be mailed; does nothing where there is no mail.
+    pub(crate) async fn post_link(
+        &self,
+        conn: &mut Conn<'_>,
+        user: &User,
+        purpose: LinkPurpose,
+    ) -> Result<(), ControlError> {
+        if !self.can_mail() {
+            return Ok(());
+        }
+        let now = self.now();
+        let (issued, expires_at) = (Issued::new(TokenKind::Link), after(now, life(purpose)));
+        let new = NewAccountLink {
+            user: user.id,
+            purpose,
+            token_hash: TokenHash::as_bytes(&issued.hash),
+            expires_at,
+        };
+        account_links::create(conn, new, now).await?;
+        let base = self.settings().public_url.as_str().trim_end_matches('/').to_owned();
+        let address = format!("{base}/account/link/{}", issued.token.expose_secret());
+        let letter = letter(user, purpose, &base, address);
+        self.post_letter(conn, None, topic(purpose), None, letter, expires_at).await
+    }
+
+    async fn usable_link(
+        &self,
+        conn: &mut Conn<'_>,
+        token: &SecretString,
+        purpose: Option<LinkPurpose>,
+    ) -> Result<AccountLink, ControlError> {
+        let Some((TokenKind::Link, hash)) = parse_token(token.expose_secret()) else {
+            return Err(unusable());
+        };
+        let found = account_links::find_open(conn, hash.as_bytes(), self.now()).await?;
+        found
+            .filter(|link| purpose.is_none_or(|purpose| link.purpose == purpose))
+            .ok_or_else(unusable)
+    }
+
+    /// What a link is for; uses nothing up.
+    pub async fn link_card(&self, token: &SecretString) -> Result<LinkCard, ControlError> {
+        let mut tx = self.read().await?;
+        let link = self.usable_link(&mut tx.conn(), token, None).await?;
+        tx.commit().await?;
+        Ok(LinkCard { purpose: link.purpose, email: link.email, expires_at: link.expires_at })
+    }
+
+    /// Uses a link up and notes that the address is its owner's.
+    async fn used(
+        &self,
+        conn: &mut Conn<'_>,
+        token: &SecretString,
+        purpose: LinkPurpose,
+    ) -> Result<User, ControlError> {
+        let now = self.now();
+        let link = self.usable_link(conn, token, Some(purpose)).await?;
+        if !account_links::use_up(conn, link.id, now).await? {
+            return Err(unusable());
+        }
+        users::set_verified(conn, link.user_id, now).await?;
+        users::find(conn, link.user_id).await?.ok_or_else(unusable)
+    }
+
+    /// Confirms an address; gives it.
+    pub async fn verify_email(&self, token: &SecretString) -> Result<String, ControlError> {
+        let mut tx = self.begin().await?;
+        let user = self.used(&mut tx.conn(), token, LinkPurpose::Verify).await?;
+        tx.commit().await?;
+        Ok(user.email)
+    }
+
+    /// Signs somebody in who has the link that was mailed to them.
+    pub async fn log_in_by_link(
+        &self,
+        token: &SecretString,
+        from: &Origin,
+    ) -> Result<LoggedIn, ControlError> {
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        let user = self.used(conn, token, LinkPurpose::SignIn).await?;
+        let login = open(conn, &user, from, self.now()).await?;
+        tx.commit().await?;
+        Ok(login)
+    }
+
+    /// Sets a new password for somebody who has the link that was mailed to them, ends every login and
+    /// every other link of theirs, and signs them in. A password that will not do leaves the link good.
+    pub async fn reset_by_link(
+        &self,
+        token: &SecretString,
+        password: SecretString,
+        from: &Origin,
+    ) -> Result<LoggedIn, ControlError> {
+        let card = self.link_card(token).await?;
+        new_password("/password", &password, &card.email)
+            .map_err(|fault| ControlError::Invalid(vec![fault]))?;
+        let hash = self.with_passwords(move |passwords| passwords.hash(&password)).await?;
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        let user = self.used(conn, token, LinkPurpose::Reset).await?;
+        users::set_password(conn, user.id, Some(&hash)).await?;
+        login_sessions::revoke_all(conn, user.id, None).await?;
+        account_links::end_all(conn, user.id, None, now).await?;
+        self.tell_of_new_password(conn, &user).await?;
+        let login = open(conn, &user, from, now).await?;
+        tx.commit().await?;
+        tracing::info!(user = %user.id, "Set a new password by a mailed link");
+        Ok(login)
+    }
+
+    /// Tells somebody that their password was changed, in case it was not them.
+    pub(crate) async fn tell_of_new_password(
+        &self,
+        conn: &mut Conn<'_>,
+        user: &User,
+    ) -> Result<(), ControlError> {
+        let base = self.settings().public_url.as_str().trim_end_matches('/');
+        let letter = Letter {
+            to: user.email.clone(),
+            subject: "Your password for Sluice was changed".to_owned(),
+            paragraphs: vec![format!(
+                "The password of your account at {base} was changed. If this was not you, set a new one now and look at your account's sessions."
+            )],
+            facts: Vec::new(),
+            button: Some(("Set a new password".to_owned(), format!("{base}/forgot"))),
+            foot: foot(base),
+        };
+        let until = after(self.now(), TimeDelta::days(1));
+        self.post_letter(conn, None, "account.password_changed", None, letter, until).await
+    }
+}
+
+fn foot(base: &str) -> String {
+    format!("You get this because you have an account at {base}.")
+}
+
+fn letter(user: &User, purpose: LinkPurpose, base: &str, address: String) -> Letter {
+    let (subject, words, button) = match purpose {
+        LinkPurpose::Verify => (
+            "Confirm your e-mail address for Sluice",
+            format!(
+                "Confirm that {} is your address at {base}. The link works once, for three days.",
+                user.email
+            ),
+            "Confirm the address",
+        ),
+        LinkPurpose::SignIn => (
+            "Your link to sign in to Sluice",
+            format!(
+                "Sign in to {base} as {}. The link works once, for 15 minutes. If you did not ask for it, ignore it.",
+                user.email
+            ),
+            "Sign in",
+        ),
+        LinkPurpose::Reset => (
+            "Set a new password for Sluice",
+            format!(
+                "Set a new password for {} at {base}. The link works once, for an hour, and ends all your sessions. If you did not ask for it, ignore it: nothing changes.",
+                user.email
+            ),
+            "Set a new password",
+        ),
+    };
+    Letter {
+        to: user.email.clone(),
+        subject: subject.to_owned(),
+        paragraphs: vec![words],
+        facts: Vec::new(),
+        button: Some((button.to_owned(), address)),
+        foot: foot(base),
+    }
+}
