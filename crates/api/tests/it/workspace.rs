@@ -21,7 +21,7 @@ on_both! {
         };
         // One that is refused changes nothing of the other.
         let refused = patch(&json!({"name": "New name", "slug": "NOT a slug"})).await.must(422);
-        assert_eq!(refused.problem().0, "invalid");
+        assert_eq!(refused.problem().0, "bad_slug");
         assert_eq!(viewer.get("").await.must(200).json()["name"], told["name"]);
         patch(&json!({"name": "New name"})).await.must(204);
         assert_eq!(viewer.get("").await.must(200).json()["name"], "New name");

@@ -125,7 +125,7 @@ on_both! {
         outbox::put(conn, Some(a.workspace), mail, now()).await.unwrap();
         outbox::put(conn, None, NewDelivery { id: DeliveryId::new(), ..mail }, now()).await.unwrap();
         assert_eq!(outbox::count_waiting(conn, a.workspace, id).await.unwrap(), 1);
-        assert_eq!(outbox::count_mail(conn, "ann@example.TEST", later(-1)).await.unwrap(), 2);
+        assert_eq!(outbox::count_mail(conn, "ann@example.TEST", later(-1)).await.unwrap(), 1, "what is about an account does not count");
         assert!(!outbox::replay(conn, a.workspace, new.id, later(9), later(5)).await.unwrap(), "it waits");
         for (claim, _) in outbox::claim_due(conn, later(60), 9, now()).await.unwrap() {
             assert!(outbox::dead(conn, claim, &json!([]), later(5)).await.unwrap());
