@@ -100,3 +100,20 @@ fn bodies_of_like_names_are_told_apart() {
     assert_eq!(of("/configuration/plan"), ["changes", "summary", "unmanaged", "refusal"]);
     assert_eq!(of("/servers/{id}/tools/{tool}/apply-recommended"), ["policy", "change"]);
 }
+
+/// `docs/openapi.json` is what programs are generated from, so that its changes show in reviews.
+#[test]
+fn the_document_that_is_checked_in_is_what_the_code_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let now = serde_json::to_string_pretty(&document()).expect("it serialises") + "\n";
+    if std::env::var_os("SLUICE_WRITE_OPENAPI").is_some() {
+        std::fs::write(path, &now).expect("it is written");
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    let differs = kept.lines().zip(now.lines()).find(|(kept, now)| kept != now);
+    assert!(
+        kept == now,
+        "docs/openapi.json is not up to date ({differs:?}); write it anew with\n  \
+         SLUICE_WRITE_OPENAPI=1 cargo test -p sluice-api --test it checked_in"
+    );
+}

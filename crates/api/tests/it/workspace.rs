@@ -33,8 +33,9 @@ on_both! {
         let deleted = admin.call(Method::DELETE, "?confirm=acme", &[], "").await.must(200).json();
         assert_eq!(deleted["erased_at"], "2026-12-14T12:00:00Z");
         for client in [&admin, &viewer] {
-            client.get("").await.must(404);
-            client.get("/servers").await.must(404);
+            // Its tokens are nobody's.
+            client.get("").await.must(401);
+            client.get("/servers").await.must(401);
         }
     }
 }
