@@ -23,7 +23,8 @@ const BOUNDS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192"]
 const SHOWN: usize = 60;
 
 /// Runs one target, or all of them side by side, for so many seconds each.
-pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<ExitCode> {
+/// A walk that begins with the same `seed` is the same, so that CI's red is the change's doing.
+pub(crate) fn run(seconds: u32, seed: u32, only: Option<&str>) -> Result<ExitCode> {
     let folder = run::root().join("fuzz");
     let targets = targets(&folder, only)?;
     // The fuzzing engine is written in C++.
@@ -33,7 +34,7 @@ pub(crate) fn run(seconds: u32, only: Option<&str>) -> Result<ExitCode> {
     let width = std::thread::available_parallelism().map_or(1, usize::from);
     for wave in targets.chunks(width) {
         let started: Result<Vec<_>> =
-            wave.iter().map(|name| Run::start(&folder, &programs, name, seconds)).collect();
+            wave.iter().map(|name| Run::start(&folder, &programs, name, seconds, seed)).collect();
         for run in started? {
             fine &= run.finish()?;
         }
@@ -79,7 +80,7 @@ struct Run {
 }
 
 impl Run {
-    fn start(folder: &Path, programs: &Path, name: &str, seconds: u32) -> Result<Self> {
+    fn start(folder: &Path, programs: &Path, name: &str, seconds: u32, seed: u32) -> Result<Self> {
         let work = run::target().join("fuzz").join("corpus").join(name);
         let findings = folder.join("regressions").join(name);
         std::fs::create_dir_all(&work)?;
@@ -87,7 +88,7 @@ impl Run {
         let log = work.with_extension("log");
         let mut command = Command::new(programs.join(name));
         command.args(BOUNDS).arg(format!("-max_total_time={seconds}"));
-        command.args(["-print_final_stats=1", "-verbosity=1"]);
+        command.args(["-print_final_stats=1", "-verbosity=1"]).arg(format!("-seed={seed}"));
         let dictionary = folder.join("dictionaries").join(format!("{name}.dict"));
         if dictionary.is_file() {
             command.arg(format!("-dict={}", dictionary.display()));

@@ -49,6 +49,9 @@ enum Task {
         /// How long each target runs.
         #[arg(long, default_value_t = 20)]
         seconds: u32,
+        /// Where the walk begins: the same walk for the same number, another one every time for 0.
+        #[arg(long, default_value_t = 1)]
+        seed: u32,
     },
     /// Runs a kit of real clients and servers through the binary, on one replica and on two.
     Harness {
@@ -105,7 +108,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { filter, debug } => test::run(filter.as_deref(), debug),
         Task::Services => test::services(),
-        Task::Fuzz { target, seconds } => fuzz::run(seconds, target.as_deref()),
+        Task::Fuzz { target, seconds, seed } => fuzz::run(seconds, seed, target.as_deref()),
         Task::Harness { dir, binary, replicas } => harness::run(&dir, binary, &replicas),
         Task::Soak { minutes, seconds, binary } => {
             let time = seconds.map_or_else(|| Duration::from_mins(minutes), Duration::from_secs);
