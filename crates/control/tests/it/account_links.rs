@@ -1,6 +1,7 @@
 //! Links that are mailed to a person: what they open, once, for whom, and what nobody learns.
 
 use chrono::TimeDelta;
+use secrecy::ExposeSecret as _;
 use sluice_control::{SignUp, Signup};
 use sluice_domain::LinkPurpose;
 use sluice_store::Db;
@@ -101,7 +102,6 @@ on_both! {
         assert_eq!(code(weak), "too_short");
         let new = world.control.reset_by_link(&secret(&link), secret("another long one"), &origin()).await.expect("sets");
         assert_eq!(world.actor(&new).await.email, EMAIL);
-        use secrecy::ExposeSecret as _;
         assert_eq!(world.control.who(login.token.expose_secret(), "").await.expect("answers"), None);
         assert_eq!(code(world.control.log_in(EMAIL, secret(PASSWORD), &origin()).await), "bad_credentials");
         world.control.log_in(EMAIL, secret("another long one"), &origin()).await.expect("the new one");

@@ -139,16 +139,14 @@ pub(crate) async fn hand_over(desk: Desk<Admin>, Form(input): Form<Input>) -> An
     let Ok(to) = input.member.parse::<UserId>() else {
         return page(desk, input, &Faults::one("/member", "Choose a member.")).await;
     };
-    let stay = match input.stay.as_str() {
-        LEAVE => None,
-        role => match role.parse::<Role>() {
-            Ok(role) => Some(role),
-            Err(_) => {
-                let text = "Choose what becomes of you.".to_owned();
-                let faults = Faults::general(http::StatusCode::UNPROCESSABLE_ENTITY, text);
-                return page(desk, input, &faults).await;
-            }
-        },
+    let stay = match (input.stay.as_str(), input.stay.parse::<Role>()) {
+        (LEAVE, _) => None,
+        (_, Ok(role)) => Some(role),
+        (_, Err(_)) => {
+            let text = "Choose what becomes of you.".to_owned();
+            let faults = Faults::general(http::StatusCode::UNPROCESSABLE_ENTITY, text);
+            return page(desk, input, &faults).await;
+        }
     };
     match desk.control.hand_over_workspace(&desk.who, to, stay).await {
         Ok(()) => {

@@ -126,7 +126,7 @@ pub(super) async fn seldom(control: Control, db: Db, bounds: BoundsArgs, stop: C
         match control.erase_closed_workspaces().await {
             Ok(0) => {}
             Ok(workspaces) => {
-                info!(workspaces, "Erased workspaces that were deleted two weeks ago")
+                info!(workspaces, "Erased workspaces that were deleted two weeks ago");
             }
             Err(error) => warn!(error = ?error, "Deleted workspaces could not be erased"),
         }
