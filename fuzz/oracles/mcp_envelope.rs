@@ -65,10 +65,14 @@ pub(crate) fn ours(envelope: &Envelope<'_>) -> Reading {
     let text = |text: &str| Tree::Text(text.to_owned());
     let subject = envelope.subject.as_deref().map(text);
     let method = &*envelope.method;
+    // What stands beside an answer means nothing to anybody.
+    if envelope.kind == Kind::Response {
+        return Reading { id: envelope.id.map(|id| raw(id.as_str())), ..Reading::default() };
+    }
     let of = |wanted: bool| subject.clone().filter(|_| wanted);
     Reading {
         id: envelope.id.map(|id| raw(id.as_str())),
-        method: (envelope.kind != Kind::Response).then(|| text(method)),
+        method: Some(text(method)),
         name: of(matches!(method, "tools/call" | "prompts/get")),
         arguments: envelope.tool.as_ref().map(|tool| raw(tool.arguments)),
         uri: of(method == "resources/read"),
