@@ -84,7 +84,11 @@ fn runner(filter: Option<&str>) -> Command {
     let nextest = run::output(Command::new("cargo").args(["nextest", "--version"])).is_some();
     let mut command = Command::new("cargo");
     if nextest {
+        // The longest tests mostly wait: for a lease to end, for clients to give up, for a browser.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (cores + cores.div_ceil(2)).to_string();
         command.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
+        command.args(["--test-threads", &threads]);
     } else {
         command.args(["test", "--workspace", "--no-fail-fast"]);
     }
