@@ -98,6 +98,12 @@ async fn every_key_has_an_end_and_one_that_lost_it_gets_it_back() {
             redis::cmd("PTTL").arg(key).query_async(&mut connection).await.expect("pttl");
         assert!(left != -1, "{key} was not healed");
     }
+    // A reservation heals when its call is sent again.
+    let again = counters.reserve(workspace, id, &limits[..1]).await.expect("available");
+    assert!(again.granted, "it is the reservation that was granted");
+    let key = keys.iter().find(|key| key.contains(&id.to_string())).expect("its key");
+    let left: i64 = redis::cmd("PTTL").arg(key).query_async(&mut connection).await.expect("pttl");
+    assert!(left > 0, "{key} was not healed: {left}");
 }
 
 #[tokio::test]
