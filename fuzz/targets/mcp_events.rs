@@ -1,5 +1,7 @@
 #![no_main]
 
+#[path = "../same_walk.rs"]
+mod same_walk;
 #[path = "../oracles/mcp_events.rs"]
 mod oracle;
 

@@ -2,6 +2,8 @@
 
 #[path = "../../crates/policy/tests/it/generate.rs"]
 mod generate;
+#[path = "../same_walk.rs"]
+mod same_walk;
 #[path = "../oracles/policy_decisions.rs"]
 mod oracle;
 #[path = "../oracles/policy_document.rs"]

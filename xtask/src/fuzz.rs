@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -19,12 +20,47 @@ const COVERAGE: &str = "-Cpasses=sancov-module \
 /// Bounds of one run: an input that takes longer, or memory beyond this, is a finding like a panic.
 const BOUNDS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192"];
 
+/// Targets whose one input costs as much as so many of the others'.
+const DEAR: [(&str, u32); 1] = [("policy_decisions", 25)];
+
+/// How far a run goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bound {
+    /// Whatever the machine does in the time, going on with what was kept.
+    Seconds(u32),
+    /// A number of inputs, beginning with the checked-in seeds alone: a faster machine walks no further, so
+    /// that the same change meets the same inputs everywhere.
+    Inputs(u32),
+}
+
+impl Bound {
+    /// The folder of a target's corpus, and the fuzzing engine's words for the bound.
+    fn of(self, name: &str) -> Result<(PathBuf, String)> {
+        let corpus = run::target().join("fuzz");
+        let (folder, bound) = match self {
+            Self::Seconds(seconds) => {
+                (corpus.join("corpus").join(name), format!("-max_total_time={seconds}"))
+            }
+            Self::Inputs(inputs) => {
+                let folder = corpus.join("walk").join(name);
+                if folder.exists() {
+                    std::fs::remove_dir_all(&folder)?;
+                }
+                let cost = DEAR.iter().find(|(dear, _)| *dear == name).map_or(1, |(_, cost)| *cost);
+                (folder, format!("-runs={}", inputs / cost))
+            }
+        };
+        std::fs::create_dir_all(&folder)?;
+        Ok((folder, bound))
+    }
+}
+
 /// Lines of a failed run that are shown.
 const SHOWN: usize = 60;
 
-/// Runs one target, or all of them side by side, for so many seconds each.
+/// Runs one target, or all of them side by side, each as far as its bound.
 /// A walk that begins with the same `seed` is the same, so that CI's red is the change's doing.
-pub(crate) fn run(seconds: u32, seed: u32, only: Option<&str>) -> Result<ExitCode> {
+pub(crate) fn run(bound: Bound, seed: u32, only: Option<&str>) -> Result<ExitCode> {
     let folder = run::root().join("fuzz");
     let targets = targets(&folder, only)?;
     // The fuzzing engine is written in C++.
@@ -34,7 +70,7 @@ pub(crate) fn run(seconds: u32, seed: u32, only: Option<&str>) -> Result<ExitCod
     let width = std::thread::available_parallelism().map_or(1, usize::from);
     for wave in targets.chunks(width) {
         let started: Result<Vec<_>> =
-            wave.iter().map(|name| Run::start(&folder, &programs, name, seconds, seed)).collect();
+            wave.iter().map(|name| Run::start(&folder, &programs, name, bound, seed)).collect();
         for run in started? {
             fine &= run.finish()?;
         }
@@ -61,11 +97,13 @@ fn build(folder: &Path) -> Result<PathBuf> {
     let version = run::output(Command::new("rustc").arg("-vV")).context("rustc -vV")?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.context("rustc does not name its host")?;
+    // Paths in the programs move addresses, which the engine takes for numbers worth trying.
+    let flags = format!("{COVERAGE} --remap-path-prefix={}=.", run::root().display());
     let target = run::target().join("fuzz");
     let mut build = Command::new("cargo");
     // With `--target` the flags are for the targets alone, not for build scripts and macros.
     build.args(["build", "--quiet", "--release", "--locked", "--target", host, "--target-dir"]);
-    build.arg(&target).current_dir(folder).env("RUSTFLAGS", COVERAGE);
+    build.arg(&target).current_dir(folder).env("RUSTFLAGS", flags);
     run::done(&mut build)?;
     Ok(target.join(host).join("release"))
 }
@@ -76,37 +114,39 @@ struct Run {
     child: Child,
     log: PathBuf,
     findings: PathBuf,
-    seconds: u32,
+    since: Instant,
 }
 
 impl Run {
-    fn start(folder: &Path, programs: &Path, name: &str, seconds: u32, seed: u32) -> Result<Self> {
-        let work = run::target().join("fuzz").join("corpus").join(name);
+    fn start(folder: &Path, programs: &Path, name: &str, bound: Bound, seed: u32) -> Result<Self> {
+        let (work, bound) = bound.of(name)?;
         let findings = folder.join("regressions").join(name);
-        std::fs::create_dir_all(&work)?;
         std::fs::create_dir_all(&findings)?;
         let log = work.with_extension("log");
-        let mut command = Command::new(programs.join(name));
-        command.args(BOUNDS).arg(format!("-max_total_time={seconds}"));
+        let mut command = unmoved(&programs.join(name));
+        command.args(BOUNDS).arg(bound).arg("-reload=0");
         command.args(["-print_final_stats=1", "-verbosity=1"]).arg(format!("-seed={seed}"));
         let dictionary = folder.join("dictionaries").join(format!("{name}.dict"));
         if dictionary.is_file() {
             command.arg(format!("-dict={}", dictionary.display()));
         }
         command.arg(format!("-artifact_prefix={}/", findings.display()));
-        // What is found is kept in the first folder; the others are only read.
-        command.arg(&work).arg(folder.join("seeds").join(name)).arg(&findings);
+        command.arg(format!(
+            "-seed_inputs={}",
+            inputs(&[&folder.join("seeds").join(name), &findings])?
+        ));
+        command.arg(&work);
         let file = File::create(&log)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
-        Ok(Self { name: name.to_owned(), child, log, findings, seconds })
+        Ok(Self { name: name.to_owned(), child, log, findings, since: Instant::now() })
     }
 
     /// Waits for the end and says how it went.
     fn finish(mut self) -> Result<bool> {
         let status = self.child.wait()?;
         let told = String::from_utf8_lossy(&std::fs::read(&self.log)?).into_owned();
-        let (name, seconds) = (&self.name, self.seconds);
+        let (name, seconds) = (&self.name, self.since.elapsed().as_secs());
         if status.success() {
             let runs = figure(&told, "stat::number_of_executed_units:").unwrap_or("?");
             println!("{name}: {runs} inputs in {seconds} s, nothing found");
@@ -121,6 +161,28 @@ impl Run {
         );
         Ok(false)
     }
+}
+
+/// The files of the folders, in the order of their names: a folder's own order is its file system's.
+fn inputs(folders: &[&Path]) -> Result<String> {
+    let mut files = Vec::new();
+    for folder in folders {
+        let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path().display().to_string())));
+    }
+    files.sort();
+    Ok(files.join(","))
+}
+
+/// The program, at the same addresses every time where the machine allows that.
+fn unmoved(program: &Path) -> Command {
+    let fixed = Command::new("setarch").args(["-R", "true"]).output();
+    if !fixed.is_ok_and(|output| output.status.success()) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setarch");
+    command.arg("-R").arg(program);
+    command
 }
 
 fn figure<'t>(told: &'t str, label: &str) -> Option<&'t str> {

@@ -46,9 +46,12 @@ enum Task {
     Fuzz {
         /// One of the files in `fuzz/targets`, without `.rs`; all of them where none is named.
         target: Option<String>,
-        /// How long each target runs.
+        /// How long each target runs; goes on with what earlier runs kept.
         #[arg(long, default_value_t = 20)]
         seconds: u32,
+        /// Instead of a time: so many inputs each (dear targets fewer), from the seeds alone. The same walk on every machine.
+        #[arg(long, conflicts_with = "seconds")]
+        inputs: Option<u32>,
         /// Where the walk begins: the same walk for the same number, another one every time for 0.
         #[arg(long, default_value_t = 1)]
         seed: u32,
@@ -108,7 +111,10 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { filter, debug } => test::run(filter.as_deref(), debug),
         Task::Services => test::services(),
-        Task::Fuzz { target, seconds, seed } => fuzz::run(seconds, seed, target.as_deref()),
+        Task::Fuzz { target, seconds, inputs, seed } => {
+            let bound = inputs.map_or(fuzz::Bound::Seconds(seconds), fuzz::Bound::Inputs);
+            fuzz::run(bound, seed, target.as_deref())
+        }
         Task::Harness { dir, binary, replicas } => harness::run(&dir, binary, &replicas),
         Task::Soak { minutes, seconds, binary } => {
             let time = seconds.map_or_else(|| Duration::from_mins(minutes), Duration::from_secs);

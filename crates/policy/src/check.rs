@@ -63,7 +63,7 @@ pub(crate) fn read(text: &str) -> Result<Document, Vec<Problem>> {
     let document = tree(text, &mut problems).map(|tree| read_tree(&tree, &mut problems));
     match document {
         Some(document) if !problems.has_errors() => Ok(document),
-        _ => Err(problems.finish()),
+        _ => Err(problems.into_errors()),
     }
 }
 

@@ -38,14 +38,19 @@ pub struct Problem {
 pub(crate) struct Problems<'a> {
     lines: Lines<'a>,
     list: Vec<Problem>,
+    /// How many of `list` are errors.
+    errors: usize,
+    /// Whether the newest problem is in `list`.
+    told: bool,
 }
 
-/// The most problems that are told of one document; a person fixes some and checks again.
+/// The most errors, and the most warnings, that are told of one document; a person fixes some and
+/// checks again. Each has its own bound: warnings must never crowd an error out.
 const MOST: usize = 1_000;
 
 impl<'a> Problems<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { lines: Lines::new(text), list: Vec::new() }
+        Self { lines: Lines::new(text), list: Vec::new(), errors: 0, told: false }
     }
 
     pub(crate) fn error(
@@ -64,7 +69,7 @@ impl<'a> Problems<'a> {
 
     /// Adds a suggestion to the problem told last.
     pub(crate) fn suggest(&mut self, suggestion: Option<String>) {
-        if let Some(last) = self.list.last_mut() {
+        if let Some(last) = self.list.last_mut().filter(|_| self.told) {
             last.suggestion = suggestion;
         }
     }
@@ -78,7 +83,11 @@ impl<'a> Problems<'a> {
         message: String,
         suggestion: Option<String>,
     ) {
-        if self.list.len() < MOST {
+        let error = severity == ProblemSeverity::Error;
+        let told = if error { self.errors } else { self.list.len() - self.errors };
+        self.told = told < MOST;
+        if self.told {
+            self.errors += usize::from(error);
             let (line, column) = self.lines.locate(at);
             let problem = Problem { severity, code, pointer, line, column, message, suggestion };
             self.list.push(problem);
@@ -91,7 +100,14 @@ impl<'a> Problems<'a> {
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.list.iter().any(|problem| problem.severity == ProblemSeverity::Error)
+        self.errors > 0
+    }
+
+    /// The errors alone, in the order of the text.
+    pub(crate) fn into_errors(self) -> Vec<Problem> {
+        let mut list = self.finish();
+        list.retain(|problem| problem.severity == ProblemSeverity::Error);
+        list
     }
 
     /// In the order of the text.

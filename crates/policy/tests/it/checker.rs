@@ -257,6 +257,31 @@ fn the_bounds_hold_to_the_last_one() {
 }
 
 #[test]
+fn warnings_never_crowd_an_error_out_and_the_compiler_tells_errors_only() {
+    let limit = |scope: &str, window: &str| {
+        format!(r#"{{"limits":[{{"counter":"c","scope":"{scope}","window":"{window}","max":1}}]}}"#)
+    };
+    // One counter in two scopes with two windows is a warning at each place; two in one scope an error.
+    let document = |warnings: usize, last: &str| {
+        let warned = (0..warnings).map(|i| format!(r#""t{i}":{},"#, limit("grant", "hour")));
+        let tools: String = warned.collect();
+        with(&format!(
+            r#""tools":{{"first":{},{tools}"last":{}}}"#,
+            limit("workspace", "day"),
+            limit("grant", last)
+        ))
+    };
+    for warnings in [1, 999, 1_000, 1_500] {
+        assert_eq!(codes(&document(warnings, "hour")), [""; 0]);
+        let text = document(warnings, "week");
+        assert_eq!(codes(&text), ["counter_windows"]);
+        let told = compile(&text).expect_err("two windows in one scope");
+        assert!(told.iter().all(|p| p.severity == ProblemSeverity::Error), "{told:?}");
+        assert_eq!(told.len(), 1);
+    }
+}
+
+#[test]
 fn hostile_patterns_and_expressions_are_bounded() {
     let patterns: Vec<String> =
         (0..950).map(|i| format!(r#""????x{i:04}????":{{}},"*y{i:04}*":{{}}"#)).collect();
