@@ -9,6 +9,7 @@ mod catalogue;
 mod configuration;
 mod drift;
 mod edges;
+mod endless;
 mod example;
 mod failures;
 mod odd;

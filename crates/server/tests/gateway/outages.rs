@@ -1,16 +1,16 @@
 //! Redis or the database fails under a running Sluice: each limit's own word decides, `/readyz`,
 //! metrics and REST say what is wrong, and everything comes back by itself.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ::http::Method;
+use ::http::{Method, StatusCode};
 use serde_json::{Value, json};
 use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, Plug, RedisCluster, RedisMonitor, RedisServer, Sluice};
 
 use crate::spread::shared;
-use crate::world::{Agent, World, decision, passed};
+use crate::world::{Agent, World, decision, passed, setup};
 
 const STRICT: &str = "strict";
 const LENIENT: &str = "lenient";
@@ -183,7 +183,8 @@ async fn a_slot_that_moves_in_a_cluster_is_followed() {
     let workspace = me["workspaces"][0]["id"].as_str().unwrap_or_else(|| panic!("{me}"));
     cluster.move_slot_of(&format!("{{{workspace}}}"));
     for tool in [STRICT, LENIENT, STRICT] {
-        assert!(passed(&call(&agent, at, tool).await), "{tool}");
+        let answer = call(&agent, at, tool).await;
+        assert!(passed(&answer), "{tool}: {answer}");
     }
     assert_eq!(decision(&call(&agent, at, STRICT).await)["code"], "rate_limited");
     assert_eq!(metric(at, "sluice_limits_faults_total{").await, "0");
@@ -271,5 +272,35 @@ async fn a_proxy_whose_database_is_away_serves_what_it_knows_for_the_documented_
     assert_eq!(rows.len(), 5, "what was logged meanwhile arrived once");
     proxy.stop().await;
     world.sluice.stop().await;
+    database.remove().await;
+}
+
+/// `/readyz` with the counters' store away: degraded, and answering.
+#[tokio::test]
+async fn readiness_tells_of_a_store_that_is_down() {
+    let (database, mut redis) = (FreshDatabase::postgres().await, RedisServer::start());
+    let shared =
+        setup().with("SLUICE_DATABASE_URL", database.url()).with("SLUICE_REDIS_URL", redis.url());
+    let sluice = shared.serve().await;
+    let ready = async || sluice.send(Method::GET, "/readyz", &[], "").await;
+    assert_eq!(ready().await.json()["status"], "ready");
+    redis.kill();
+    let until = Instant::now() + Duration::from_secs(10);
+    let degraded = loop {
+        let answer = ready().await;
+        if answer.json()["status"] != "ready" || Instant::now() > until {
+            break answer;
+        }
+    };
+    assert_eq!(degraded.status, StatusCode::OK, "limits refuse, the rest goes on");
+    let told = degraded.json();
+    assert_eq!(told["status"], "degraded", "{told}");
+    assert_eq!(told["checks"]["counters"]["status"], "degraded", "{told}");
+    assert_eq!(told["checks"]["database"]["status"], "ready", "{told}");
+    redis.restart();
+    while ready().await.json()["status"] != "ready" {
+        assert!(Instant::now() < until + Duration::from_secs(20), "it does not come back");
+    }
+    sluice.stop().await;
     database.remove().await;
 }

@@ -1,133 +1,30 @@
 //! Open streams of every kind, at every replica, learn of revocations, expiries and edits from the real
 //! change feed, on both databases.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ::http::{Method, StatusCode};
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse as _, Response};
-use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::{StreamExt as _, stream};
-use parking_lot::Mutex;
+use chrono::{DateTime, Utc};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::http::{self, Answer, Opened};
 use sluice_testkit::{RedisServer, Sluice};
-use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::endless::{HELLO, Upstream};
 use crate::spread::shared;
 use crate::world::{Agent, Connected, World, id, setup};
 
-/// Without the feed a stream looks by itself, every 30 s: what is told sooner came by the feed, which is
-/// read twice a second (a test of the store) and, by itself, within a second (`cargo xtask streams`).
-const SOON: Duration = Duration::from_secs(20);
+/// Without the feed a stream looks by itself, every 30 s: what is told sooner came by the feed.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// What is promised of revocations, expiries and edits.
+const PROMISE: Duration = Duration::from_secs(1);
+/// How often a busy machine may fail the promise in a row. What looks by itself, or once a few seconds,
+/// fails it every time.
+const ROUNDS: usize = 5;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-const HELLO: &str = ": hello\n\n";
-
-/// A server of both transports whose streams and calls stay open.
-#[derive(Clone)]
-struct Upstream {
-    /// The streams of the older transport.
-    older: Arc<Mutex<Vec<mpsc::UnboundedSender<String>>>>,
-    /// How many calls have arrived.
-    calls: watch::Sender<usize>,
-    address: std::net::SocketAddr,
-}
-
-impl Upstream {
-    async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-        let address = listener.local_addr().expect("bound");
-        let (older, calls) = (Arc::default(), watch::channel(0).0);
-        let upstream = Self { older, calls, address };
-        let app = Router::new().fallback(answer).with_state(upstream.clone());
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        upstream
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
-    }
-
-    /// Waits until so many calls have arrived.
-    async fn called(&self, count: usize) {
-        let mut calls = self.calls.subscribe();
-        let there = timeout(SOON, calls.wait_for(|calls| *calls >= count)).await;
-        there.expect("the call arrives").expect("the server stands");
-    }
-
-    /// The older transport: what is posted is answered over the stream.
-    fn older(&self, method: &Method, number: Option<&str>, answer: Option<String>) -> Response {
-        if *method == Method::GET {
-            let (sender, receiver) = mpsc::unbounded_channel::<String>();
-            let number = {
-                let mut older = self.older.lock();
-                older.push(sender);
-                older.len() - 1
-            };
-            let hello = format!("event: endpoint\ndata: /old/messages?{number}\n\n");
-            let events = stream::unfold(receiver, |mut receiver| async {
-                let message = receiver.recv().await?;
-                Some((format!("data: {message}\n\n"), receiver))
-            });
-            let events = stream::iter([hello]).chain(events).map(Ok::<_, std::io::Error>);
-            return events_of(Body::from_stream(events));
-        }
-        let Some(number) = number.and_then(|number| number.parse::<usize>().ok()) else {
-            return StatusCode::METHOD_NOT_ALLOWED.into_response();
-        };
-        if let Some(answer) = answer {
-            self.older.lock()[number].send(answer).ok();
-        }
-        StatusCode::ACCEPTED.into_response()
-    }
-}
-
-fn events_of(body: Body) -> Response {
-    ([("content-type", "text/event-stream")], body).into_response()
-}
-
-/// A stream that greets and goes on for ever.
-fn endless() -> Response {
-    let hello = stream::iter([Ok::<_, std::io::Error>(Bytes::from(HELLO))]);
-    events_of(Body::from_stream(hello.chain(stream::pending())))
-}
-
-/// The answer to a request that has one.
-fn result(asked: &Value) -> Option<String> {
-    let result = match asked["method"].as_str()? {
-        "initialize" => json!({"protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": true}}, "serverInfo": {"name": "s", "version": "1"}}),
-        "tools/list" => json!({"tools": [{"name": "wait", "inputSchema": {"type": "object"}},
-            {"name": "stream", "inputSchema": {"type": "object"}}]}),
-        _ => return None,
-    };
-    Some(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string())
-}
-
-async fn answer(State(upstream): State<Upstream>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap_or_default();
-    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let call = asked["method"] == "tools/call";
-    upstream.calls.send_modify(|calls| *calls += usize::from(call));
-    if parts.uri.path().starts_with("/old") {
-        return upstream.older(&parts.method, parts.uri.query(), result(&asked));
-    }
-    match (asked["method"].as_str(), asked["params"]["name"].as_str()) {
-        (Some("subscriptions/listen"), _) | (_, Some("stream")) => return endless(),
-        (_, Some("wait")) => std::future::pending().await,
-        _ if parts.method == Method::GET => return endless(),
-        _ => {}
-    }
-    let Some(message) = result(&asked) else { return StatusCode::ACCEPTED.into_response() };
-    ([("mcp-session-id", "s-1"), ("content-type", "application/json")], message).into_response()
-}
 
 /// A stream that must end with its grant; `told`: and is told of edits before.
 struct Open {
@@ -255,13 +152,23 @@ impl Held {
         }
     }
 
+    /// Every stream and call is open still.
+    fn are_open(&mut self) {
+        for Open { what, stream, .. } in &mut self.streams {
+            let piece = stream.piece().now_or_never();
+            assert!(piece.is_none(), "{what}: {piece:?}");
+        }
+        let open = self.calls.iter().find(|(_, call)| call.is_finished());
+        assert!(open.is_none(), "{open:?}");
+    }
+
     /// Every stream and call ends.
-    async fn end(self) {
-        for Open { what, mut stream, .. } in self.streams {
+    async fn end(&mut self) {
+        for Open { what, mut stream, .. } in self.streams.drain(..) {
             let rest = timeout(SOON, async { while stream.piece().await.is_some() {} }).await;
             assert!(rest.is_ok(), "{what} goes on");
         }
-        for (what, call) in self.calls {
+        for (what, call) in self.calls.drain(..) {
             let answer = timeout(SOON, call).await.unwrap_or_else(|_| panic!("{what} goes on"));
             assert_eq!(answer.expect("it is asked").status, StatusCode::UNAUTHORIZED, "{what}");
         }
@@ -269,8 +176,8 @@ impl Held {
 }
 
 /// Another grant of the same server and policy.
-async fn another(world: &World, of: &Connected, policy: &str) -> Connected {
-    let grant = json!({"label": "another", "policy_id": policy});
+async fn another(world: &World, of: &Connected, policy: &str, label: String) -> Connected {
+    let grant = json!({"label": label, "policy_id": policy});
     let grant = world.create(&format!("/servers/{}/grants", of.server), grant).await;
     let token = grant["token"].as_str().expect("a token").to_owned();
     Connected { grant: id(&grant), token, ..of.clone() }
@@ -281,56 +188,113 @@ async fn policy_of(world: &World, connected: &Connected) -> String {
     id(&world.must(Method::GET, &policies, Value::Null, 200).await["items"][0])
 }
 
-/// Ends the grants a moment from now.
-async fn expire(world: &World, grants: &[&str]) {
+/// Ends the grants a moment from now; when.
+async fn expire(world: &World, grants: &[Connected]) -> SystemTime {
+    let mut last = SystemTime::now();
     for grant in grants {
-        let path = format!("/workspaces/{}/grants/{grant}", world.workspace);
-        loop {
-            let soon = DateTime::<Utc>::from(std::time::SystemTime::now()) + TimeDelta::seconds(2);
-            let edit = json!({"expires_at": soon.to_rfc3339()});
+        let path = format!("/workspaces/{}/grants/{}", world.workspace, grant.grant);
+        last = loop {
+            let soon = SystemTime::now() + Duration::from_secs(2);
+            let edit = json!({"expires_at": DateTime::<Utc>::from(soon).to_rfc3339()});
             let edited = world.rest(Method::PATCH, &path, edit).await;
             // On a busy machine the moment may be past when it arrives.
             if edited.status == StatusCode::OK {
-                break;
+                break soon;
             }
             assert_eq!(edited.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", edited.text());
+        };
+    }
+    last
+}
+
+/// What the streams of one server of each transport, at every replica, are held to.
+struct Play<'a> {
+    world: &'a World,
+    upstream: Upstream,
+    replicas: Vec<&'a Sluice>,
+    /// The server of the newer transport, and the one of the older, with their policies.
+    servers: [(Connected, String); 2],
+}
+
+impl<'a> Play<'a> {
+    async fn new(world: &'a World, more: &'a [Sluice]) -> Self {
+        let upstream = Upstream::start().await;
+        let allow = || json!({"version": "1", "default": "allow"});
+        let new = world.connect("new", &upstream.url("/mcp"), allow()).await;
+        let old = world.connect("old", &upstream.url("/old"), allow()).await;
+        let (of_new, of_old) = (policy_of(world, &new).await, policy_of(world, &old).await);
+        let replicas = std::iter::once(&world.sluice).chain(more).collect();
+        Self { world, upstream, replicas, servers: [(new, of_new), (old, of_old)] }
+    }
+
+    /// New grants, one of each server, with all that stays open.
+    async fn open(&self) -> (Vec<Connected>, Held) {
+        let mut grants = Vec::new();
+        for (server, policy) in &self.servers {
+            let label = format!("after {} calls", *self.upstream.calls.borrow());
+            grants.push(another(self.world, server, policy, label).await);
         }
+        let agents = [("new", grants[0].agent()), ("old", grants[1].agent())];
+        let mut open = Held::default();
+        held(&self.upstream, &agents, &self.replicas, &mut open).await;
+        (grants, open)
+    }
+
+    /// Edits both policies, and edits them back; how long an edit took to be told everywhere.
+    async fn edit(&self, open: &mut Held) -> Duration {
+        let mut longest = Duration::ZERO;
+        for default in ["deny", "allow"] {
+            for (_, policy) in &self.servers {
+                let edit = json!({"document": {"version": "1", "default": default}});
+                self.world.must(Method::PUT, &format!("/policies/{policy}"), edit, 200).await;
+            }
+            let edited = Instant::now();
+            open.are_told().await;
+            longest = longest.max(edited.elapsed());
+        }
+        longest
+    }
+
+    /// Revokes the grants; how long it took until all that was open had ended.
+    async fn revoke(&self, (grants, mut open): (Vec<Connected>, Held)) -> Duration {
+        open.are_open();
+        for grant in &grants {
+            let path = format!("/grants/{}", grant.grant);
+            self.world.must(Method::DELETE, &path, Value::Null, 204).await;
+        }
+        let revoked = Instant::now();
+        open.end().await;
+        revoked.elapsed()
+    }
+
+    /// Lets new grants expire; how long after that all that was open had ended.
+    async fn expiry(&self) -> Duration {
+        let (grants, mut open) = self.open().await;
+        let expired = expire(self.world, &grants).await;
+        open.end().await;
+        expired.elapsed().expect("none ends before its time")
     }
 }
 
+/// Of some rounds one, at least, keeps the promise; all of them do what they must.
+async fn kept(what: &str, mut round: impl AsyncFnMut() -> Duration) {
+    let mut best = Duration::MAX;
+    for _ in 0..ROUNDS {
+        best = best.min(round().await);
+        if best < PROMISE {
+            return;
+        }
+    }
+    panic!("{what} took {best:?} at best to reach every open stream and call");
+}
+
 async fn streams_learn(world: World, more: Vec<Sluice>) {
-    let upstream = Upstream::start().await;
-    let allow = || json!({"version": "1", "default": "allow"});
-    let new = world.connect("new", &upstream.url("/mcp"), allow()).await;
-    let old = world.connect("old", &upstream.url("/old"), allow()).await;
-    let replicas: Vec<&Sluice> = std::iter::once(&world.sluice).chain(&more).collect();
-
-    let mut open = Held::default();
-    held(&upstream, &[("new", new.agent()), ("old", old.agent())], &replicas, &mut open).await;
-    for connected in [&new, &old] {
-        let edit = json!({"document": {"version": "1", "default": "deny"}});
-        let path = format!("/policies/{}", policy_of(&world, connected).await);
-        world.must(Method::PUT, &path, edit, 200).await;
-    }
-    open.are_told().await;
-    for connected in [&new, &old] {
-        world.must(Method::DELETE, &format!("/grants/{}", connected.grant), Value::Null, 204).await;
-    }
-    open.end().await;
-
-    let mut expiring = Vec::new();
-    for connected in [&new, &old] {
-        let policy = policy_of(&world, connected).await;
-        world
-            .must(Method::PUT, &format!("/policies/{policy}"), json!({"document": allow()}), 200)
-            .await;
-        expiring.push(another(&world, connected, &policy).await);
-    }
-    let (new, old) = (&expiring[0], &expiring[1]);
-    let mut open = Held::default();
-    held(&upstream, &[("new", new.agent()), ("old", old.agent())], &replicas, &mut open).await;
-    expire(&world, &[&new.grant, &old.grant]).await;
-    open.end().await;
+    let play = Play::new(&world, &more).await;
+    let (grants, mut open) = play.open().await;
+    kept("an edit", async || play.edit(&mut open).await).await;
+    play.revoke((grants, open)).await;
+    kept("a revocation", async || play.revoke(play.open().await).await).await;
+    kept("an expiry", async || play.expiry().await).await;
     for replica in more {
         replica.stop().await;
     }
@@ -348,35 +312,5 @@ async fn every_kind_of_stream_learns_at_both_replicas_on_postgresql() {
     let world = World::start(shared(database.url(), &redis.url())).await;
     let other = world.sluice.setup().replica().serve().await;
     streams_learn(world, vec![other]).await;
-    database.remove().await;
-}
-
-/// `/readyz` with the counters' store away: degraded, and answering.
-#[tokio::test]
-async fn readiness_tells_of_a_store_that_is_down() {
-    let (database, mut redis) = (FreshDatabase::postgres().await, RedisServer::start());
-    let shared =
-        setup().with("SLUICE_DATABASE_URL", database.url()).with("SLUICE_REDIS_URL", redis.url());
-    let sluice = shared.serve().await;
-    let ready = async || sluice.send(Method::GET, "/readyz", &[], "").await;
-    assert_eq!(ready().await.json()["status"], "ready");
-    redis.kill();
-    let until = Instant::now() + Duration::from_secs(10);
-    let degraded = loop {
-        let answer = ready().await;
-        if answer.json()["status"] != "ready" || Instant::now() > until {
-            break answer;
-        }
-    };
-    assert_eq!(degraded.status, StatusCode::OK, "limits refuse, the rest goes on");
-    let told = degraded.json();
-    assert_eq!(told["status"], "degraded", "{told}");
-    assert_eq!(told["checks"]["counters"]["status"], "degraded", "{told}");
-    assert_eq!(told["checks"]["database"]["status"], "ready", "{told}");
-    redis.restart();
-    while ready().await.json()["status"] != "ready" {
-        assert!(Instant::now() < until + Duration::from_secs(20), "it does not come back");
-    }
-    sluice.stop().await;
     database.remove().await;
 }
