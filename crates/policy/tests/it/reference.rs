@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::generate::Call;
-use crate::reference_paths::{Found, resolve};
+use crate::reference_paths::{Found, resolve, steps};
 
 /// What became of a call: verdict, code, rule, and each charge as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,7 +190,7 @@ fn charges(sets: &[(String, &Map<String, Value>)], call: &Call) -> Result<Vec<St
         max: i128,
         rule: String,
         amount: i128,
-        sources: Vec<String>,
+        sources: Vec<Vec<String>>,
         /// One of its limits wants no calls while nobody counts.
         strict: bool,
     }
@@ -221,16 +221,16 @@ fn charges(sets: &[(String, &Map<String, Value>)], call: &Call) -> Result<Vec<St
             let strict = word("on_unavailable", "deny") == "deny";
             let max = decimal(&limit["max"].as_number().expect("a number").to_string());
             if let Some(sum) = sums.iter_mut().find(|sum| sum.key == key) {
-                if !sum.sources.contains(&source) {
+                if !sum.sources.contains(&steps(&source)) {
                     sum.amount += counted;
-                    sum.sources.push(source);
+                    sum.sources.push(steps(&source));
                 }
                 sum.strict |= strict;
                 if max < sum.max {
                     (sum.max, sum.rule) = (max, rule);
                 }
             } else {
-                let sources = vec![source];
+                let sources = vec![steps(&source)];
                 sums.push(Sum { key, max, rule, amount: counted, sources, strict });
             }
         }

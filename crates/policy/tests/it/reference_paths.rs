@@ -55,6 +55,18 @@ fn follow(value: &Value, path: &str) -> Vec<Found> {
     items.get(index).map_or_else(|| vec![Found::Missing], |item| follow(item, rest))
 }
 
+/// The steps of a path: the same for `args.x` and `args["x"]`, which are one path.
+pub(crate) fn steps(path: &str) -> Vec<String> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (first, after) = step(rest);
+        steps.push(first);
+        rest = after;
+    }
+    steps
+}
+
 /// The first step and what follows it; a key in quotes is a JSON string.
 fn step(path: &str) -> (String, &str) {
     let Some(quoted) = path.strip_prefix("[\"") else {
