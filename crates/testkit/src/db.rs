@@ -110,6 +110,27 @@ async fn command(server: &str, sql: String) {
     conn.close().await.expect("closes");
 }
 
+/// Waits until every transaction of a PostgreSQL database that is open now has ended; half a minute.
+pub async fn until_transactions_end(url: &str) {
+    let mut conn = PgConnection::connect(url).await.expect("the test PostgreSQL answers");
+    let now: String = sqlx::query_scalar("SELECT clock_timestamp()::text")
+        .fetch_one(&mut conn)
+        .await
+        .expect("the time");
+    let older = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                 AND pid <> pg_backend_pid() AND xact_start <= $1::timestamptz";
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let open: i64 =
+            sqlx::query_scalar(older).bind(&now).fetch_one(&mut conn).await.expect("a count");
+        if open == 0 {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{open} transactions stay open");
+    }
+    conn.close().await.expect("closes");
+}
+
 /// What a test body of [`on_both!`] may ask for.
 pub trait FromFresh: Sized {
     /// Makes it from an empty database.

@@ -4,13 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ::http::Method;
 use serde_json::{Value, json};
+use sluice_testkit::db::{FreshDatabase, until_transactions_end};
+use sluice_testkit::{Behaviour, FakeServer, RedisServer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::world::{Agent, World, setup};
+use crate::spread::shared;
+use crate::world::{Agent, World, passed, setup};
 
 const SOON: Duration = Duration::from_secs(20);
 const EVENTS: usize = 800;
@@ -170,4 +174,28 @@ async fn when_a_client_leaves_its_server_is_let_go_at_once_whatever_it_waited_fo
         assert_eq!(next().await, Ok(Some("let go")), "{method} {body}");
     }
     world.sluice.stop().await;
+}
+
+/// Calls that a server takes its time for hold no connection of the database.
+#[tokio::test]
+async fn calls_in_flight_hold_nothing_of_the_database() {
+    let (database, redis) = (FreshDatabase::postgres().await, RedisServer::start());
+    let upstream = FakeServer::start().await;
+    upstream.on_call("echo", Behaviour::Held("done".to_owned()));
+    let world = World::start(shared(database.url(), &redis.url())).await;
+    let limit = json!({"counter": "c", "window": "hour", "max": 1_000});
+    let policy = json!({"version": "1", "default": "deny", "tools": {"echo": {"limits": [limit]}}});
+    let agent = world.connect("notes", &upstream.url(), policy).await.agent();
+    let before = upstream.seen().len();
+    let calls = (0..50).map(|number| agent.call(&world.sluice, "echo", json!({"n": number})));
+    let meanwhile = async {
+        timeout(SOON, upstream.arrived(before + 50)).await.expect("all are with the server");
+        until_transactions_end(database.url()).await;
+        world.must(Method::GET, "/servers", Value::Null, 200).await;
+        upstream.release(50);
+    };
+    let (answers, ()) = tokio::join!(futures_util::future::join_all(calls), meanwhile);
+    assert!(answers.iter().all(passed));
+    world.sluice.stop().await;
+    database.remove().await;
 }
