@@ -1,7 +1,6 @@
 //! `/account`: name, password, and where the account is signed in.
 
 use askama::Template;
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -20,11 +19,12 @@ use crate::faults::Faults;
 use crate::filters;
 use crate::flash;
 use crate::page;
+use crate::routes::Routes;
 use crate::ui::Field;
 use crate::ui::text::count;
 
-pub(crate) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .route("/account", get(show))
         .route("/account/name", post(rename))
         .route("/account/password", post(password))

@@ -2,7 +2,6 @@
 //! decides nothing; the form decides, once.
 
 use askama::Template;
-use axum::Router;
 use axum::extract::{FromRef, FromRequestParts, Path};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -20,11 +19,12 @@ use crate::faults::Faults;
 use crate::filters;
 use crate::next::carry;
 use crate::page;
+use crate::routes::Routes;
 use crate::ui::Field;
 use crate::ws::{Argument, DecisionInput, arguments, redirect, status_word, told};
 
-pub(crate) fn routes() -> Router<DashboardState> {
-    Router::new().route("/approve/{token}", get(show).post(decide))
+pub(crate) fn routes() -> Routes {
+    Routes::new().route("/approve/{token}", get(show).post(decide))
 }
 
 #[derive(Debug, Template)]

@@ -3,7 +3,6 @@
 pub(crate) mod links;
 
 use askama::Template;
-use axum::Router;
 use axum::extract::{FromRef, Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -25,10 +24,11 @@ use crate::flash;
 use crate::frame::Head;
 use crate::next::{carry, local};
 use crate::page;
+use crate::routes::Routes;
 use crate::ui::{Field, Flash, Steps};
 
-pub(crate) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .route("/signup", get(signup_page).post(signup))
         .route("/login", get(login_page).post(login))
         .route("/logout", post(logout).get(logout_page))

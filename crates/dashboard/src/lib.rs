@@ -17,6 +17,7 @@ mod markdown;
 mod next;
 mod page;
 mod public;
+mod routes;
 mod start;
 mod theme;
 mod trace;
@@ -33,6 +34,7 @@ use sluice_web::WebState;
 use tower_http::compression::CompressionLayer;
 
 pub use errors::error_pages;
+use routes::Routes;
 
 /// What the pages need of the rest of the program. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -67,9 +69,9 @@ impl FromRef<DashboardState> for WebState {
     }
 }
 
-/// Every page. Put `sluice_web::wrap` around it.
-pub fn router(state: DashboardState) -> Router {
-    Router::new()
+/// Every page, as its path is written here.
+fn pages() -> Routes {
+    Routes::new()
         .merge(public::routes())
         .merge(auth::routes())
         .merge(auth::links::routes())
@@ -80,6 +82,17 @@ pub fn router(state: DashboardState) -> Router {
         .route("/theme", get(theme::get))
         .route("/static/{version}/{name}", get(assets::handler))
         .route("/favicon.ico", get(assets::favicon))
+}
+
+/// The paths of every page that [`router`] serves.
+pub fn paths() -> Vec<&'static str> {
+    pages().into_paths()
+}
+
+/// Every page. Put `sluice_web::wrap` around it.
+pub fn router(state: DashboardState) -> Router {
+    pages()
+        .into_router()
         .fallback(errors::fallback)
         .method_not_allowed_fallback(sluice_web::method_not_allowed)
         .layer(from_fn_with_state(state.clone(), flash::clear))

@@ -2,7 +2,6 @@
 //! workspace and a connected server to the page that applies the rule.
 
 use askama::Template;
-use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
@@ -21,10 +20,11 @@ use crate::faults::Faults;
 use crate::filters;
 use crate::next::{carry, encode, local, segment};
 use crate::page;
+use crate::routes::Routes;
 use crate::ui::{Field, Steps};
 
-pub(crate) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .route("/start", get(start))
         .route("/workspaces/new", get(workspace_page).post(workspace))
 }

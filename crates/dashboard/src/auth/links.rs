@@ -2,7 +2,6 @@
 //! nothing (mail scanners open links too); its button does.
 
 use askama::Template;
-use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -20,10 +19,11 @@ use crate::faults::Faults;
 use crate::filters;
 use crate::flash;
 use crate::page;
+use crate::routes::Routes;
 use crate::ui::Field;
 
-pub(crate) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .route("/forgot", get(forgot_page).post(forgot))
         .route("/account/link/{token}", get(link_page).post(follow))
         .route("/account/verify", post(verify))

@@ -13,14 +13,13 @@ mod structured;
 mod styleguide;
 mod tool;
 
-use axum::Router;
 use axum::routing::get;
 
-use crate::DashboardState;
+use crate::routes::Routes;
 
 /// The public routes.
-pub(crate) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .route("/", get(home::get))
         .route("/tools", get(search::html))
         .route("/tools.json", get(search::json))

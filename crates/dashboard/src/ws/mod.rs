@@ -29,7 +29,6 @@ mod tool;
 mod tools;
 mod try_it;
 
-use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -38,6 +37,7 @@ use sluice_web::SignedIn;
 
 use crate::DashboardState;
 use crate::desk::{Answer, refuse};
+use crate::routes::Routes;
 
 pub(crate) use approvals::item::{Argument, arguments};
 pub(crate) use approvals::one::{Input as DecisionInput, told};
@@ -48,8 +48,8 @@ pub(crate) use approvals::words::status_word;
 pub(crate) struct Nothing {}
 
 /// Everything under `/w`.
-pub(crate) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(crate) fn routes() -> Routes {
+    Routes::new()
         .route("/w", get(home))
         .route("/w/", get(home))
         .route("/w/{ws}", get(overview::get))
@@ -81,8 +81,8 @@ pub(crate) fn routes() -> Router<DashboardState> {
         .route("/w/{ws}/settings/delete", post(settings::delete))
 }
 
-fn server_routes() -> Router<DashboardState> {
-    Router::new()
+fn server_routes() -> Routes {
+    Routes::new()
         .route("/w/{ws}/servers", get(servers::list))
         .route("/w/{ws}/servers/new", get(connect::form).post(connect::connect))
         .route("/w/{ws}/servers/{id}", get(tools::list))
@@ -103,9 +103,9 @@ fn server_routes() -> Router<DashboardState> {
         .route("/w/{ws}/servers/{id}/delete", post(server_settings::delete))
 }
 
-fn approval_routes() -> Router<DashboardState> {
+fn approval_routes() -> Routes {
     use notifications::endpoint;
-    Router::new()
+    Routes::new()
         .route("/w/{ws}/approvals", get(approvals::list))
         .route("/w/{ws}/approvals/live", get(approvals::live::events))
         .route("/w/{ws}/approvals/deny", post(approvals::deny_all))
@@ -124,8 +124,8 @@ fn approval_routes() -> Router<DashboardState> {
         .route("/w/{ws}/notifications/deliveries/{id}/replay", post(endpoint::replay))
 }
 
-fn policy_routes() -> Router<DashboardState> {
-    Router::new()
+fn policy_routes() -> Routes {
+    Routes::new()
         .route("/w/{ws}/policies", get(policies::list))
         .route("/w/{ws}/policies/{id}", get(policy::show))
         .route("/w/{ws}/policies/{id}/edit", get(policy_edit::edit).post(policy_edit::save))

@@ -9,6 +9,7 @@ use axum::body::Body;
 use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
+use sluice_api::ApiState;
 use sluice_control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 use sluice_dashboard::DashboardState;
 use sluice_limits::Counters;
@@ -33,7 +34,7 @@ pub(crate) struct World {
     pub(crate) upstream: FakeServer,
     pub(crate) control: Control,
     pub(crate) vault: Arc<Vault>,
-    _fresh: FreshDatabase,
+    pub(crate) fresh: FreshDatabase,
 }
 
 impl World {
@@ -52,7 +53,15 @@ impl World {
         counters: Counters,
         mailer: Option<Mailer>,
     ) -> Self {
-        let fresh = FreshDatabase::sqlite();
+        Self::on(FreshDatabase::sqlite(), clock, counters, mailer).await
+    }
+
+    pub(crate) async fn on(
+        fresh: FreshDatabase,
+        clock: TestClock,
+        counters: Counters,
+        mailer: Option<Mailer>,
+    ) -> Self {
         let db = fresh.connect().await;
         let upstream = Upstream::new(UpstreamOptions { allow_private: true, ..Default::default() });
         let example = FakeServer::start().await;
@@ -62,7 +71,7 @@ impl World {
             proxy_public_url: "http://localhost:8080/".parse().expect("a URL"),
             signup: Signup::Open,
             example_url: Some(example.url().parse().expect("a URL")),
-            bounds: Bounds::default(),
+            bounds: wide(),
         };
         let vault = Arc::new(Vault::from_keys(&generate_master_key("k1")).expect("a key"));
         let parts = ControlParts {
@@ -82,8 +91,11 @@ impl World {
                 trusted_proxies: Vec::new(),
             },
         );
-        let router = wrap(sluice_dashboard::router(DashboardState::new(web.clone())), &web);
-        Self { router, db, counters, clock, upstream: example, control, vault, _fresh: fresh }
+        // As the binary serves them.
+        let router = sluice_api::router(ApiState { web: web.clone() })
+            .merge(sluice_dashboard::router(DashboardState::new(web.clone())));
+        let router = wrap(router, &web);
+        Self { router, db, counters, clock, upstream: example, control, vault, fresh }
     }
 
     pub(crate) fn browser(&self) -> Browser {
@@ -112,6 +124,19 @@ impl World {
         let path = answer.location().to_owned();
         assert!(path.starts_with("/w/acme/servers/"), "{path}");
         (browser, path)
+    }
+}
+
+/// Room for one of everything for each route.
+fn wide() -> Bounds {
+    let most = 2_000;
+    Bounds {
+        servers: most,
+        api_tokens: most,
+        open_invites: most,
+        endpoints: most,
+        members: most,
+        ..Bounds::default()
     }
 }
 

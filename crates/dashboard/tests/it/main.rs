@@ -14,4 +14,5 @@ mod logs;
 mod notifications;
 mod policies;
 mod public;
+mod routes;
 mod servers;
