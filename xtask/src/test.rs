@@ -31,6 +31,7 @@ pub(crate) fn run(filter: Option<&str>, debug: bool) -> Result<ExitCode> {
     runner
         .current_dir(run::root())
         .env("SLUICE_TEST_POSTGRES_URL", services.postgres_url())
+        .env("SLUICE_TEST_POSTGRES_PROGRAMS", postgres)
         .env("SLUICE_TEST_REDIS_URL", services.redis_url())
         .env("SLUICE_TEST_REDIS_SERVER", redis)
         .env("SLUICE_TEST_CHROMIUM", chromium)
@@ -56,6 +57,7 @@ pub(crate) fn services() -> Result<ExitCode> {
     let found = find::all(&[&find::POSTGRES, &find::REDIS])?;
     let services = Services::start(&found[0], &found[1])?;
     println!("export SLUICE_TEST_POSTGRES_URL={}", services.postgres_url());
+    println!("export SLUICE_TEST_POSTGRES_PROGRAMS={}", found[0].display());
     println!("export SLUICE_TEST_REDIS_URL={}", services.redis_url());
     println!("export SLUICE_TEST_REDIS_SERVER={}", found[1].display());
     eprintln!("Ctrl-C stops both.");

@@ -154,7 +154,9 @@ impl Recorder {
         let place = self.place.take().map_or_else(|| self.log.place(), Ok);
         match place {
             Ok(place) => place.put(*record),
-            Err(LogFull) => metrics::counter!("sluice_call_log_dropped_total").increment(1),
+            Err(LogFull) => {
+                metrics::counter!("sluice_log_lost_total", "log" => "call").increment(1);
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::feed::FeedState;
 use crate::records::Writing;
-use crate::settings::Part;
+use crate::settings::{LogUnavailable, Part};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -30,6 +30,7 @@ pub(crate) struct Watched {
     pub(crate) counters: Counters,
     pub(crate) calls: CallLog,
     pub(crate) writing: Writing,
+    pub(crate) log_unavailable: LogUnavailable,
     pub(crate) feed: Arc<FeedState>,
     pub(crate) stale_routes: Duration,
     pub(crate) stopping: CancellationToken,
@@ -147,11 +148,22 @@ impl Watched {
 
     fn call_log(&self) -> Check {
         let waiting = self.calls.capacity() - self.calls.free();
+        let aside = self.writing.aside();
         if self.calls.free() == 0 {
-            return check(Level::Unavailable, format!("full: {waiting} rows wait"));
+            return match self.log_unavailable {
+                LogUnavailable::Deny => check(
+                    Level::Unavailable,
+                    format!("full: {waiting} rows wait, calls are refused"),
+                ),
+                LogUnavailable::Allow => check(
+                    Level::Degraded,
+                    format!("full: {waiting} rows wait, what comes now is not logged"),
+                ),
+            };
         }
-        if self.writing.is_failing() {
-            return check(Level::Degraded, format!("{waiting} rows wait for the database"));
+        if self.writing.is_failing() || aside > 0 {
+            let words = format!("{waiting} rows and {aside} bytes in files wait for the database");
+            return check(Level::Degraded, words);
         }
         check(Level::Ready, format!("{waiting} rows wait"))
     }
@@ -180,6 +192,9 @@ async fn scrape(
     }
     let waiting = watched.calls.capacity() - watched.calls.free();
     metrics::gauge!("sluice_log_waiting", "log" => "call").set(counted(waiting));
+    metrics::gauge!("sluice_log_capacity", "log" => "call").set(counted(watched.calls.capacity()));
+    let aside = u32::try_from(watched.writing.aside() / 1024).unwrap_or(u32::MAX);
+    metrics::gauge!("sluice_log_aside_kibibytes", "log" => "call").set(f64::from(aside));
     let sizes = proxy.sizes();
     metrics::gauge!("sluice_routes").set(counted(sizes.routes));
     metrics::gauge!("sluice_sessions").set(counted(sizes.sessions));

@@ -1,10 +1,10 @@
 //! A fresh database for every test, on SQLite and on PostgreSQL, and the macro that runs one body
 //! on both.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sluice_store::{Db, DbOptions};
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
 /// Where the tests' PostgreSQL server is: a `postgres://` address whose user may create databases.
@@ -163,4 +163,24 @@ pub async fn silence_feed(url: &str) {
             RETURN NULL;
         END $$";
     command(url, sql.to_owned()).await;
+}
+
+/// Somebody who writes to a SQLite file and does not come to an end.
+#[derive(Debug)]
+pub struct WriteLock(SqliteConnection);
+
+impl WriteLock {
+    /// Takes the file's one place for writers.
+    pub async fn on(file: &Path) -> Self {
+        let address = format!("sqlite://{}", file.display());
+        let mut conn = SqliteConnection::connect(&address).await.expect("the file opens");
+        conn.execute("BEGIN IMMEDIATE").await.expect("it can be locked");
+        Self(conn)
+    }
+
+    /// Lets others write again.
+    pub async fn release(mut self) {
+        self.0.execute("ROLLBACK").await.expect("it can be let go");
+        self.0.close().await.expect("closes");
+    }
 }

@@ -24,6 +24,8 @@ pub struct Setup {
     directory: Arc<TempDir>,
     port: u16,
     settings: Vec<(String, String)>,
+    /// The most bytes that a file may have, in blocks of 512.
+    file_blocks: Option<u32>,
 }
 
 impl Setup {
@@ -32,13 +34,26 @@ impl Setup {
     pub fn new(built: &str) -> Self {
         let binary = std::env::var_os("SLUICE_BIN").map_or_else(|| built.into(), PathBuf::from);
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        Self { binary, directory: Arc::new(directory), port: free_port(), settings: Vec::new() }
+        Self {
+            binary,
+            directory: Arc::new(directory),
+            port: free_port(),
+            settings: Vec::new(),
+            file_blocks: None,
+        }
     }
 
     /// Sets an environment variable: `with("SLUICE_REDIS_URL", url)`.
     #[must_use]
     pub fn with(mut self, variable: &str, value: impl Into<String>) -> Self {
         self.settings.push((variable.to_owned(), value.into()));
+        self
+    }
+
+    /// No file may grow beyond so many blocks of 512 bytes: to a process, a disk that is full.
+    #[must_use]
+    pub fn with_full_disk(mut self, file_blocks: u32) -> Self {
+        self.file_blocks = Some(file_blocks);
         self
     }
 
@@ -61,7 +76,16 @@ impl Setup {
 
     /// The binary with these arguments and our settings, not started.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = match self.file_blocks {
+            None => Command::new(&self.binary),
+            Some(blocks) => {
+                // A write beyond the limit is an error, as on a full disk, and not a signal.
+                let mut shell = Command::new("sh");
+                shell.args(["-c", "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"", "sh"]);
+                shell.arg(blocks.to_string()).arg(&self.binary);
+                shell
+            }
+        };
         command
             .args(arguments)
             .env("SLUICE_LISTEN", self.address().to_string())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use sluice_control::{Bounds, Control, ControlParts, ControlSettings, Signup};
-use sluice_domain::{ApprovalId, CallRecord, OnUnavailable, SecurityEvent};
+use sluice_domain::{ApprovalId, CallRecord, SecurityEvent};
 use sluice_limits::Counters;
 use sluice_proxy::{CallLog, ProxyOptions, ProxyParts, ProxyState};
 use sluice_store::ChangeFeed;
@@ -25,12 +25,14 @@ use crate::feed::{self, FeedState};
 use crate::health::Watched;
 use crate::listen::{self, Allowance};
 use crate::ports::{ClockOf, SecurityQueue, StoredApprovals, StoredRoutes, ToolsQueue};
-use crate::records::{self, Ending, Writer, Writing};
+use crate::records::{self, Keeping, Writer, Writing};
 use crate::settings::{NetworkArgs, Places, ServeArgs, SignupWord};
 use crate::{clock, example, open, telemetry};
 
 /// Security events that wait to be written; what comes beyond that is only counted.
 const SECURITY_QUEUE: usize = 2_000;
+/// What of them waits in files, in bytes.
+const SECURITY_SPILL: u64 = 8 * 1024 * 1024;
 /// Approvals that a slow waiter may lag behind.
 const APPROVAL_NEWS: usize = 1_024;
 
@@ -202,6 +204,7 @@ impl Ground {
             counters: self.stores.counters.clone(),
             calls: self.logs.calls.clone(),
             writing: self.logs.writing.clone(),
+            log_unavailable: self.args.bounds.log_unavailable,
             feed,
             stale_routes: self.args.bounds.stale_routes,
             stopping: self.stages.stopping.clone(),
@@ -261,22 +264,21 @@ impl Sockets {
 
 impl Logs {
     fn start(args: &ServeArgs, stores: &Stores, stages: &Stages) -> Self {
-        let ending = |name: &str| Ending {
-            unsaved: args.storage.data_dir.join(name),
+        let keeping = |most: u64| Keeping {
+            directory: args.storage.data_dir.join("spill"),
+            most,
             drain: stages.draining.clone(),
             grace: args.bounds.shutdown_grace,
         };
         let capacity = usize::try_from(args.bounds.log_queue).unwrap_or(usize::MAX);
+        let most = args.bounds.log_spill.0 as u64;
         let (calls, received) = CallLog::new(capacity);
-        let (writing, call_writer) = records::start::<CallRecord>(
-            stores.db.clone(),
-            received,
-            ending("unsaved-calls.ndjson"),
-        );
+        let (writing, call_writer) =
+            records::start::<CallRecord>(stores.db.clone(), received, keeping(most));
         let (sender, received) = mpsc::channel(SECURITY_QUEUE);
-        let ending = ending("unsaved-security.ndjson");
+        let keeping = keeping(most.min(SECURITY_SPILL));
         let (_, security_writer) =
-            records::start::<SecurityEvent>(stores.db.clone(), received, ending);
+            records::start::<SecurityEvent>(stores.db.clone(), received, keeping);
         let security = SecurityQueue(sender);
         Self { calls, writing, security, writers: vec![call_writer, security_writer] }
     }
@@ -292,7 +294,7 @@ fn proxy_options(args: &ServeArgs, places: &Places) -> ProxyOptions {
         max_request_bytes: bounds.max_request.0,
         max_message_bytes: bounds.max_upstream_message.0,
         stale_routes: bounds.stale_routes,
-        on_log_full: OnUnavailable::Deny,
+        on_log_full: bounds.log_unavailable.into(),
         ..ProxyOptions::default()
     }
 }

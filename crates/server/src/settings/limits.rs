@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::words::LogUnavailable;
+
 /// Bounds, timeouts and retention.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Bounds, timeouts, retention")]
@@ -26,9 +28,15 @@ pub(crate) struct BoundsArgs {
     /// How long cached grants go on while the database is down; a revocation may take as long to arrive then.
     #[arg(long, env = "SLUICE_STALE_ROUTES", default_value = "10m", value_parser = duration, value_name = "TIME")]
     pub(crate) stale_routes: Duration,
-    /// Log rows that wait in memory for a slow or lost database; calls are refused when it is full.
+    /// Log rows that wait in memory for the database; what is more waits in files (`--log-spill`).
     #[arg(long, env = "SLUICE_LOG_QUEUE", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..=1_000_000), value_name = "N")]
     pub(crate) log_queue: u32,
+    /// Log rows that wait in files of the data directory while the database is away, in bytes; `0`: none.
+    #[arg(long, env = "SLUICE_LOG_SPILL", default_value = "256MiB", value_parser = spill, value_name = "SIZE")]
+    pub(crate) log_spill: Bytes,
+    /// What becomes of a call whose log row has no room in memory nor in files.
+    #[arg(long, env = "SLUICE_LOG_UNAVAILABLE", value_enum, default_value_t = LogUnavailable::Deny)]
+    pub(crate) log_unavailable: LogUnavailable,
     /// How long the call log and closed approvals are kept; `0s` keeps it for ever.
     #[arg(long, env = "SLUICE_CALL_RETENTION", default_value = "90d", value_parser = duration, value_name = "TIME")]
     pub(crate) call_retention: Duration,
@@ -40,6 +48,11 @@ pub(crate) struct BoundsArgs {
 /// A size in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(crate) usize);
+
+/// A size, or nothing at all.
+fn spill(text: &str) -> Result<Bytes, String> {
+    if text.trim() == "0" { Ok(Bytes(0)) } else { bytes(text) }
+}
 
 fn bytes(text: &str) -> Result<Bytes, String> {
     let (digits, unit) = split(text);
@@ -124,6 +137,7 @@ mod tests {
     fn sizes_and_times_are_read_with_their_units() {
         assert_eq!(bytes("4MiB"), Ok(Bytes(4 * 1024 * 1024)));
         assert_eq!(bytes("2048"), Ok(Bytes(2048)));
+        assert_eq!((spill("0"), spill("1MiB")), (Ok(Bytes(0)), Ok(Bytes(1024 * 1024))));
         for bad in ["", "MiB", "-1", "4 parsecs", "1", "99999999999999999999", "8GiB"] {
             assert!(bytes(bad).is_err(), "{bad}");
         }

@@ -14,7 +14,7 @@ pub(crate) use limits::BoundsArgs;
 pub(crate) use mail::MailArgs;
 pub(crate) use network::{NetworkArgs, Places};
 pub(crate) use storage::StorageArgs;
-pub(crate) use words::{LogFormat, Part, SignupWord};
+pub(crate) use words::{LogFormat, LogUnavailable, Part, SignupWord};
 
 /// Everything that `sluice serve` can be told.
 #[derive(Debug, Clone, Args)]

@@ -1,6 +1,7 @@
 //! The closed sets of words that settings take.
 
 use clap::ValueEnum;
+use sluice_domain::OnUnavailable;
 
 /// Which half of Sluice a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -61,4 +62,22 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// What becomes of a call that cannot be logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogUnavailable {
+    /// It is made all the same; its row is lost, and counted in `sluice_log_lost_total`.
+    Allow,
+    /// It is refused with the code `log_unavailable` before its server learns of it.
+    Deny,
+}
+
+impl From<LogUnavailable> for OnUnavailable {
+    fn from(word: LogUnavailable) -> Self {
+        match word {
+            LogUnavailable::Allow => Self::Allow,
+            LogUnavailable::Deny => Self::Deny,
+        }
+    }
 }

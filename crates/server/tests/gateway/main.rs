@@ -6,6 +6,7 @@ mod attack_pages;
 mod attacks;
 mod audit;
 mod catalogue;
+mod chaos;
 mod configuration;
 mod drift;
 mod edges;
