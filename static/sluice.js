@@ -137,6 +137,57 @@ function liveTail(box) {
   });
 }
 
+// The log's new rows as the server tells of them; the newest stays above.
+function followCalls(box) {
+  const target = $(box.dataset.follow);
+  const button = $("button", box);
+  const most = 200;
+  let source;
+  const press = (on) => {
+    button.setAttribute("aria-pressed", String(on));
+    source?.close();
+    source = undefined;
+    if (on) follow();
+  };
+  const reload = async () => {
+    const answer = await fetch(location.href).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    target.replaceChildren(...($(box.dataset.follow, page)?.childNodes ?? []));
+    localTimes(target);
+  };
+  const follow = () => {
+    const url = new URL(box.dataset.from, location.href);
+    const newest = $("tr[data-id]", target)?.dataset.id;
+    if (newest) url.searchParams.set("after", newest);
+    source = new EventSource(url);
+    source.addEventListener("calls", (event) => {
+      const body = $("tbody", target);
+      if (!body) return reload();
+      const part = new DOMParser().parseFromString(`<table><tbody>${event.data}</tbody></table>`, "text/html");
+      let count = 0;
+      for (const row of $$("tr[data-id]", part).reverse()) {
+        const { id } = row.dataset;
+        const there = $$("tr[data-id]", body);
+        if (there.some((other) => other.dataset.id === id)) continue;
+        const older = there.find((other) => other.dataset.id < id);
+        body.insertBefore(row, older ?? null);
+        count += 1;
+      }
+      for (const row of $$("tr[data-id]", body).slice(most)) row.remove();
+      localTimes(target);
+      if (count) say(count === 1 ? "1 new call" : `${count} new calls`);
+    });
+    source.addEventListener("error", () => {
+      if (source?.readyState !== EventSource.CLOSED) return;
+      press(false);
+      say("Following ended; press again to go on");
+    });
+  };
+  button.addEventListener("click", () => press(button.getAttribute("aria-pressed") !== "true"));
+  addEventListener("pagehide", () => source?.close());
+}
+
 // Try it: sends real MCP requests through the proxy URL, as a client would.
 function tryIt(form) {
   const log = $(".try-log", form);
@@ -331,6 +382,7 @@ for (const box of $$(".table-box, .code pre, .prose pre")) if (box.scrollWidth >
 localTimes();
 $$("form[data-live]").forEach(searchAsYouType);
 $$("[data-tail]").forEach(liveTail);
+$$("[data-follow]").forEach(followCalls);
 $$("form[data-try]").forEach(tryIt);
 $$("[data-inbox]").forEach(inbox);
 $$("[data-notify]").forEach(notifyMe);

@@ -66,6 +66,7 @@ impl CallsQuery {
             from: self.from,
             to: self.to,
             q: self.q.clone(),
+            newer: None,
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct CallsOf {
     pub to: Option<DateTime<Utc>>,
     /// Free text, or a call's id.
     pub q: Option<String>,
+    /// Only ids after this one.
+    pub newer: Option<CallId>,
 }
 
 /// A filter that was left empty is none.
@@ -47,6 +49,7 @@ impl CallsOf {
             from: self.from,
             to: self.to,
             q: some(self.q.as_ref()),
+            newer: self.newer,
         }
     }
 }

@@ -40,12 +40,13 @@ use routes::Routes;
 #[derive(Debug, Clone)]
 pub struct DashboardState {
     web: WebState,
+    watchers: ws::watching::Watchers,
 }
 
 impl DashboardState {
     /// Everything comes through what the API uses as well.
     pub fn new(web: WebState) -> Self {
-        Self { web }
+        Self { web, watchers: ws::watching::Watchers::default() }
     }
 
     pub(crate) fn control(&self) -> &Control {

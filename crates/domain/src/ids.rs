@@ -1,5 +1,6 @@
 //! Ids are types, and plain lower-case UUIDs (version 7) outside.
 
+use chrono::{DateTime, Utc};
 use std::fmt;
 use std::str::FromStr;
 
@@ -105,6 +106,15 @@ id!(
     ReservationId,
 );
 
+impl CallId {
+    /// Before every id that is made at `at` or later, as far as milliseconds tell.
+    pub fn floor(at: DateTime<Utc>) -> Self {
+        let millis = u128::try_from(at.timestamp_millis()).unwrap_or(0) & 0xffff_ffff_ffff;
+        // Version 7 and the variant of RFC 9562, and nothing random.
+        Self(Uuid::from_u128(millis << 80 | 0x7 << 76 | 0b10 << 62))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +124,17 @@ mod tests {
         let (a, b) = (PolicyId::new(), PolicyId::new());
         assert!(a < b);
         assert_eq!(a.to_string().parse::<PolicyId>(), Ok(a));
+    }
+
+    #[test]
+    fn the_floor_of_a_time_is_below_its_ids_and_above_those_before() {
+        let before = CallId::new();
+        let (seconds, nanos) = before.uuid().get_timestamp().expect("it has a time").to_unix();
+        let at = DateTime::<Utc>::from_timestamp(seconds.cast_signed(), nanos).expect("a time");
+        assert!(CallId::floor(at) <= before);
+        assert!(before < CallId::floor(at + chrono::TimeDelta::milliseconds(1)));
+        assert_eq!(CallId::floor(at).uuid().get_version_num(), 7);
+        assert!(CallId::floor(DateTime::<Utc>::MIN_UTC) < before);
     }
 
     #[test]

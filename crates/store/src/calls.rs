@@ -78,9 +78,11 @@ pub struct CallFilter<'a> {
     pub to: Option<DateTime<Utc>>,
     /// Free text, found in tool, message, grant label, rule, method, client name; or a call's id.
     pub q: Option<&'a str>,
+    /// Only ids after this one.
+    pub newer: Option<CallId>,
 }
 
-/// Parameters $1 to $12 are always bound; a clause is only there if its filter is.
+/// Parameters $1 to $14 are always bound; a clause is only there if its filter is.
 fn clauses(filter: &CallFilter<'_>, before: bool) -> String {
     let mut sql = String::from(" WHERE workspace_id = $1");
     for (present, clause) in [
@@ -97,6 +99,7 @@ fn clauses(filter: &CallFilter<'_>, before: bool) -> String {
         (filter.from.is_some(), " AND at >= $9"),
         (filter.to.is_some(), " AND at < $10"),
         (before, " AND id < $12"),
+        (filter.newer.is_some(), " AND id > $14"),
     ] {
         if present {
             sql.push_str(clause);
@@ -124,7 +127,7 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<CallRecord>, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM calls{} ORDER BY workspace_id DESC, id DESC LIMIT $14",
+        "SELECT {COLUMNS} FROM calls{} ORDER BY workspace_id DESC, id DESC LIMIT $15",
         clauses(filter, before.is_some())
     );
     Ok(fetch_all!(
@@ -145,6 +148,7 @@ pub async fn list(
         filter.q.map(|q| contains(q.trim())),
         before,
         filter.q.and_then(|q| q.trim().parse::<CallId>().ok()),
+        filter.newer,
         rows(limit)
     )?)
 }

@@ -1,5 +1,7 @@
 //! `/w/{ws}/logs`: the calls, newest first; every filter stands in the address.
 
+pub(crate) mod live;
+
 use askama::Template;
 use axum::extract::Query;
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -82,6 +84,7 @@ impl Input {
             from: read(&self.from, "the start", time, &mut odd),
             to: read(&self.to, "the end", time, &mut odd),
             q: Some(self.q.trim().chars().take(200).collect()),
+            newer: None,
         };
         (filter, odd)
     }
@@ -147,6 +150,8 @@ struct LogsPage {
     empty: Empty,
     pager: Pager,
     path: String,
+    /// Where new rows with these filters are told.
+    live: String,
     first_page: bool,
 }
 
@@ -251,6 +256,7 @@ pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answ
             .map(|call| Row { server: name_of(&names, &call), call })
             .collect(),
         first_page: after.is_none(),
+        live: format!("{path}/live{}", input.query(None)),
         path,
     };
     Ok(page::private(StatusCode::OK, &page))

@@ -28,6 +28,7 @@ mod settings;
 mod tool;
 mod tools;
 mod try_it;
+pub(crate) mod watching;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -63,6 +64,7 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/limits", get(limits::list))
         .route("/w/{ws}/limits/reset", post(limits::reset))
         .route("/w/{ws}/logs", get(logs::list))
+        .route("/w/{ws}/logs/live", get(logs::live::events))
         .route("/w/{ws}/logs/{id}", get(call::show))
         .merge(approval_routes())
         .route("/w/{ws}/members", get(members::list))

@@ -66,6 +66,63 @@ async fn with_calls(world: &World, count: i64) -> (crate::browser::Browser, Vec<
     (browser, calls)
 }
 
+async fn write(world: &World, calls: &[&CallRecord]) {
+    let calls: Vec<CallRecord> = calls.iter().map(|call| (*call).clone()).collect();
+    let mut tx = world.db.begin().await.expect("begins");
+    sluice_store::calls::insert_batch(&mut tx.conn(), &calls).await.expect("writes");
+    tx.commit().await.expect("commits");
+}
+
+#[tokio::test]
+async fn new_rows_that_fit_the_filters_come_by_themselves_and_none_after_the_login() {
+    let world = World::new().await;
+    let (mut browser, calls) = with_calls(&world, 3).await;
+    let another = || CallRecord { id: CallId::new(), ..calls[0].clone() };
+    // Its call began before the newest row's and ends later than that.
+    let slow = another();
+    let newest = another();
+    write(&world, &[&newest]).await;
+    let page = browser.get("/w/acme/logs?outcome=limited").await;
+    assert!(page.body.contains("data-from=\"/w/acme/logs/live?outcome=limited\""));
+    assert!(page.body.contains(&format!("<tr data-id=\"{}\">", newest.id)));
+
+    let live = format!("/w/acme/logs/live?outcome=limited&after={}", calls[1].id);
+    let (first, mut stream) = browser.first_piece(&live).await;
+    assert_eq!(first.headers["content-type"], "text/event-stream");
+    let has = |text: &str, call: &CallRecord| text.contains(&format!("data-id=\"{}\"", call.id));
+    assert!(has(&first.body, &newest) && has(&first.body, &calls[2]), "{}", first.body);
+    assert!(!has(&first.body, &calls[1]) && !has(&first.body, &calls[3]), "{}", first.body);
+    assert!(first.body.contains(&format!("id: {}", newest.id)) && !first.body.contains(MARKUP));
+
+    let allowed = CallRecord { outcome: Outcome::Allowed, code: Code::Allowed, ..another() };
+    write(&world, &[&slow, &allowed]).await;
+    let told = crate::browser::piece(&mut stream).await;
+    assert!(has(&told, &slow) && !has(&told, &allowed) && !has(&told, &newest), "{told}");
+
+    browser.submit_to("/w/acme/", "/logout", &[]).await;
+    write(&world, &[&another()]).await;
+    assert_eq!(crate::browser::piece(&mut stream).await, "", "who signed out is told nothing");
+    assert_eq!(browser.get(&live).await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn a_stop_ends_what_is_followed_and_a_person_follows_some_logs_at_most() {
+    let world = World::new().await;
+    let (mut browser, _) = with_calls(&world, 1).await;
+    let mut open = Vec::new();
+    for _ in 0..6 {
+        open.push(browser.first_piece("/w/acme/logs/live").await.1);
+    }
+    let refused = browser.get("/w/acme/logs/live").await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    world.control.end_streams();
+    for mut stream in open {
+        assert_eq!(crate::browser::piece(&mut stream).await, "");
+    }
+    let (again, _stream) = browser.first_piece("/w/acme/logs/live").await;
+    assert_eq!(again.status, StatusCode::OK);
+}
+
 /// One press shows first what it would have done to the server's newest calls.
 #[tokio::test]
 async fn the_button_is_tried_on_recent_calls_before_it_is_pressed() {

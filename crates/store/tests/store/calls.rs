@@ -160,6 +160,8 @@ on_both! {
             (CallFilter { from: Some(later(1)), to: Some(later(100)), ..none }, vec![&denied]),
             (CallFilter { q: Some("payments OVER"), ..none }, vec![&denied]),
             (CallFilter { q: Some("other_"), ..none }, vec![&other]),
+            (CallFilter { newer: Some(plain.id), ..none }, vec![&other, &denied]),
+            (CallFilter { newer: Some(other.id), ..none }, vec![]),
             (CallFilter { q: Some("%"), ..none }, vec![]),
             (CallFilter { q: Some("r_n"), ..none }, vec![]),
             (CallFilter { q: Some("\\"), ..none }, vec![]),

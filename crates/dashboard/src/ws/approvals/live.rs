@@ -2,7 +2,6 @@
 //! changed is read from the page itself.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -15,11 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::desk::Desk;
-
-/// How often it is looked whether the reader is still a member, signed in.
-const LOOK: Duration = Duration::from_secs(15);
-/// A browser asks anew after this.
-const LONGEST: Duration = Duration::from_mins(10);
+use crate::ws::watching::{LONGEST, LOOK, still_welcome};
 
 struct Feed {
     control: Control,
@@ -69,12 +64,7 @@ impl Feed {
 
     /// None once the reader has signed out or is no member any more.
     async fn still_welcome(&mut self) -> Option<()> {
-        let (actor, slug) = (&self.viewer.actor, &self.viewer.slug);
-        let logins = self.control.logins(actor).await.ok()?;
-        if !logins.iter().any(|login| login.current) {
-            return None;
-        }
-        self.viewer = self.control.enter(actor, slug).await.ok()?;
+        self.viewer = still_welcome(&self.control, &self.viewer).await?;
         Some(())
     }
 
