@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::Path;
 use http::StatusCode;
 use sluice_control::Viewer;
-use sluice_domain::{CallId, CallRecord, Outcome};
+use sluice_domain::{CallId, CallRecord, Outcome, Role};
 
 use super::logs::{Row, name_of};
 use crate::desk::{Answer, Desk, WsFrame, absent, refuse};
@@ -29,6 +29,10 @@ struct CallPage {
     tool_link: Option<String>,
     grant_link: String,
     same: String,
+    /// Where its rules can be changed, for who may.
+    rule_from: Option<String>,
+    /// Where it can be decided again.
+    replay: Option<String>,
 }
 
 impl CallPage {
@@ -111,6 +115,8 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String
         let value = serde_json::from_str(text).map(|value: serde_json::Value| pretty(&value));
         Code::json("Arguments, as the log keeps them", &value.unwrap_or_else(|_| text.to_owned()))
     });
+    let manages = desk.may(Role::PolicyManager);
+    let on_tool = call.tool.is_some() && alive;
     let used_up = (call.outcome == Outcome::Limited).then_some(call.rule.as_str());
     let trace = call.trace.as_deref().map(|text| trace::of_log(text, used_up));
     let page = CallPage {
@@ -128,6 +134,11 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String
             desk.path(&format!("/policies/{policy}/versions/{version}{rule}"))
         }),
         tool_link: call.tool.as_ref().filter(|_| alive).map(tool_path),
+        rule_from: (manages && on_tool).then(|| desk.path(&format!("/logs/{id}/rule"))),
+        replay: call.policy.filter(|_| on_tool).map(|policy| {
+            let page = if manages { "edit" } else { "try" };
+            desk.path(&format!("/policies/{policy}/{page}?call={id}"))
+        }),
         grant_link: desk.path(&format!("/grants/{}", call.grant)),
         same: desk.path(&format!(
             "/logs?server={}&tool={}&outcome={}",

@@ -1,6 +1,7 @@
 //! `/w/{ws}/logs`: the calls, newest first; every filter stands in the address.
 
 pub(crate) mod live;
+pub(crate) mod rule;
 
 use askama::Template;
 use axum::extract::Query;

@@ -66,6 +66,7 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/logs", get(logs::list))
         .route("/w/{ws}/logs/live", get(logs::live::events))
         .route("/w/{ws}/logs/{id}", get(call::show))
+        .route("/w/{ws}/logs/{id}/rule", get(logs::rule::show))
         .merge(approval_routes())
         .route("/w/{ws}/members", get(members::list))
         .route("/w/{ws}/members/invite", post(members::invite))

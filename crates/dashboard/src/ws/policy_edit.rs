@@ -13,7 +13,7 @@ mod review;
 mod rule;
 mod value;
 
-use axum::extract::Path;
+use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Response};
 use sluice_control::{CallsOf, ControlError, PolicyManager, ToolView};
 use sluice_domain::{ServerId, ToolState};
@@ -27,7 +27,7 @@ use self::review::{EditPage, Seen, review};
 use self::rule::Wrong;
 use super::policy::parts::told;
 use super::policy::{self, PolicyHead};
-use super::policy_try::{self, Shown};
+use super::policy_try::{self, Shown, Wanted, replay};
 use super::server::{ServerHead, find};
 use crate::desk::{Answer, Desk, absent, refuse};
 use crate::faults::{Faults, sentence};
@@ -202,8 +202,22 @@ fn added(subject: &Subject, input: &mut Input, before: String) -> Told {
     }
 }
 
+/// The document with ten calls of the tool a minute for each grant, if it can say so.
+pub(crate) fn limited(document: &str, tool: &str) -> Option<String> {
+    let word = str::to_owned;
+    let rule = build::Rule {
+        tool: word(tool),
+        kind: word("limit"),
+        max: word("10"),
+        window: word("minute"),
+        scope: word("grant"),
+        replace: String::new(),
+    };
+    add(document, &rule).ok()
+}
+
 /// The first sentence that the document did not say before.
-fn news(before: &str, after: &str) -> String {
+pub(crate) fn news(before: &str, after: &str) -> String {
     let old = told(before);
     let new = told(after).into_iter().find(|rule| old.iter().all(|known| known.text != rule.text));
     new.map_or_else(|| "see the change below.".to_owned(), |rule| rule.text)
@@ -271,6 +285,7 @@ fn typed(fields: &FormFields) -> Result<Input, Response> {
 pub(crate) async fn edit(
     desk: Desk<PolicyManager>,
     Path((_, id)): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
 ) -> Answer {
     let subject = existing(&desk, &id).await?;
     let input = subject.head.as_ref().map(|head| Input {
@@ -279,7 +294,15 @@ pub(crate) async fn edit(
         version: head.policy.version.to_string(),
         ..Input::default()
     });
-    show(desk, subject, input.unwrap_or_default(), Told::default()).await
+    let mut input = input.unwrap_or_default();
+    if wanted.call.is_empty() {
+        return show(desk, subject, input, Told::default()).await;
+    }
+    let replayed = replay(&desk, subject.id, &wanted.call, &subject.tools).await?;
+    (input.tries, input.press) = (replayed.typed, "call".to_owned());
+    let mut told = press(&desk, &subject, &mut input).await?;
+    told.notice = Some(Flash::new(Tone::Good, &replayed.words));
+    show(desk, subject, input, told).await
 }
 
 pub(crate) async fn save(

@@ -2,6 +2,7 @@
 //! calls of the log, or with policy tests. Nothing is charged or sent.
 
 mod panels;
+mod replay;
 mod typed;
 
 use askama::Template;
@@ -17,6 +18,7 @@ use sluice_web::FormFields;
 
 pub(crate) use self::panels::{CallForm, LogForm, Shown, Tried, tests_field};
 use self::panels::{Decided, MOST_TESTS};
+pub(crate) use self::replay::replay;
 pub(crate) use self::typed::Typed;
 use super::policy::parts::Numbered;
 use super::policy::trials::OnLog;
@@ -159,6 +161,7 @@ struct TryPage {
     frame: WsFrame,
     head: PolicyHead,
     problem: Option<String>,
+    notice: Option<String>,
     call: CallForm,
     log: LogForm,
     cases: Field,
@@ -175,7 +178,13 @@ pub(crate) fn untold(faults: &Faults, others: &[&str]) -> Option<String> {
     faults.rest(&shown)
 }
 
-async fn show(desk: Desk<Viewer>, head: PolicyHead, press: &str, mut typed: Typed) -> Answer {
+async fn show(
+    desk: Desk<Viewer>,
+    head: PolicyHead,
+    press: &str,
+    mut typed: Typed,
+    notice: Option<String>,
+) -> Answer {
     let mut tools =
         desk.control.tools(desk.viewer(), head.policy.server_id).await.map_err(refuse)?;
     tools.retain(|tool| tool.state != ToolState::Gone);
@@ -190,6 +199,7 @@ async fn show(desk: Desk<Viewer>, head: PolicyHead, press: &str, mut typed: Type
     let page = TryPage {
         frame: desk.frame("policies").await?,
         problem: untold(&faults, &[]),
+        notice,
         call: CallForm::new(&tools, &typed, &faults).primary(),
         log: LogForm::new(&typed),
         cases: tests_field(&typed, &faults),
@@ -204,6 +214,9 @@ async fn show(desk: Desk<Viewer>, head: PolicyHead, press: &str, mut typed: Type
 pub(crate) struct Wanted {
     #[serde(default)]
     tool: String,
+    /// A call of the log to begin with.
+    #[serde(default)]
+    pub(crate) call: String,
 }
 
 pub(crate) async fn form(
@@ -212,8 +225,14 @@ pub(crate) async fn form(
     Query(wanted): Query<Wanted>,
 ) -> Answer {
     let head = policy::head(&desk, &id, "Try").await?;
+    if !wanted.call.is_empty() {
+        let tools = desk.control.tools(desk.viewer(), head.policy.server_id).await;
+        let tools = tools.map_err(refuse)?;
+        let replayed = replay(&desk, head.policy.server_id, &wanted.call, &tools).await?;
+        return show(desk, head, "call", replayed.typed, Some(replayed.words)).await;
+    }
     let typed = Typed { tool: wanted.tool.chars().take(256).collect(), ..Typed::default() };
-    show(desk, head, "", typed).await
+    show(desk, head, "", typed, None).await
 }
 
 /// Fields that the page's forms always have.
@@ -245,5 +264,5 @@ pub(crate) async fn run(
     fields.only(&once, &[]).map_err(IntoResponse::into_response)?;
     let head = policy::head(&desk, &id, "Try").await?;
     let press = fields.get("press").to_owned();
-    show(desk, head, &press, Typed::read(&fields)).await
+    show(desk, head, &press, Typed::read(&fields), None).await
 }

@@ -202,3 +202,72 @@ async fn the_overviews_numbers_lead_to_their_rows() {
         .expect("a link to the rows");
     browser.get(&rows).await.says("3 calls, newest first");
 }
+
+/// A call's page leads to rules that meet it and to trying it again; nothing is saved by that.
+#[tokio::test]
+async fn a_call_becomes_a_rule_in_the_editor_and_is_tried_again() {
+    let world = World::new().await;
+    let (mut browser, calls) = with_calls(&world, 1).await;
+    let applied = format!("/w/acme/servers/{}/tools/read_file/apply", calls[0].server);
+    let policy = browser.submit(&applied, &[]).await.location().to_owned();
+    let policy = policy.split("/policies/").nth(1).and_then(|rest| rest.split(['?', '/']).next());
+    let listed = browser.get(&format!("/w/acme/servers/{}/policies", calls[0].server)).await;
+    let link = listed.links().into_iter().find(|link| link.contains("/w/acme/policies/"));
+    let policy = match policy {
+        Some(id) => format!("/w/acme/policies/{id}"),
+        None => link.expect("there is one"),
+    };
+    let id = policy.rsplit('/').next().and_then(|id| id.parse().ok());
+    let kept = r#"{"path":"/etc/pass wd","a b":true,"list":[1],"secret":{"$type":"string"}}"#;
+    let refused = CallRecord {
+        id: CallId::new(),
+        tool: Some("delete_file".to_owned()),
+        outcome: Outcome::Denied,
+        code: Code::DefaultDeny,
+        rule: "(default)".to_owned(),
+        arguments: Some(kept.to_owned()),
+        policy: id,
+        policy_version: Some(1),
+        ..calls[0].clone()
+    };
+    let bare = CallRecord { id: CallId::new(), arguments: None, ..refused.clone() };
+    write(&world, &[&refused, &bare]).await;
+
+    let page = browser.get(&format!("/w/acme/logs/{}", refused.id)).await;
+    let rule = format!("/w/acme/logs/{}/rule", refused.id);
+    let replay = format!("{policy}/edit?call={}", refused.id);
+    assert!(page.links().contains(&rule) && page.links().contains(&replay), "{:?}", page.links());
+    let page = browser.get(&rule).await;
+    page.says("Allow the tool")
+        .says("Refuse this path")
+        .says("/etc/pass wd")
+        .says("Ask a person about this a b")
+        .says("Limit the tool")
+        .says("10 times a minute")
+        .says("Hide the tool");
+    assert!(!page.body.contains("this <code>list</code>"), "a list is no value to compare");
+    let before = world_policy(&world, &policy).await;
+    let edit = format!("{policy}/edit");
+    let opened = browser.submit_to(&rule, &edit, &[("press", "check")]).await;
+    opened.says("The document is valid");
+    let document: serde_json::Value =
+        serde_json::from_str(&opened.value("document")).expect("a document");
+    assert!(document["tools"].get("delete_file").is_some(), "{document}");
+    assert_eq!(world_policy(&world, &policy).await, before, "nothing is saved");
+
+    let again = browser.get(&replay).await;
+    again.says("does not keep the value of secret").says("/etc/pass wd").says("Denied");
+    let bare_page = browser.get(&format!("/w/acme/logs/{}/rule", bare.id)).await;
+    bare_page.says("The log kept no value").says("Limit the tool");
+    let other = browser.get(&format!("/w/acme/logs/{}/rule", CallId::new())).await;
+    assert_eq!(other.status, StatusCode::NOT_FOUND);
+}
+
+async fn world_policy(world: &World, path: &str) -> String {
+    let id = path.rsplit('/').next().and_then(|id| id.parse().ok()).expect("an id");
+    let mut tx = world.db.read().await.expect("reads");
+    let found = sluice_store::workspaces::find_by_slug(&mut tx.conn(), "acme").await;
+    let workspace = found.expect("reads").expect("a workspace").id;
+    let policy = sluice_store::policies::find(&mut tx.conn(), workspace, id).await;
+    policy.expect("reads").expect("there is one").document
+}
