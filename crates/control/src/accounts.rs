@@ -1,20 +1,25 @@
 //! Accounts and logins: sign up, log in, sessions, passwords. A login is a random token in a
 //! cookie, known to the store only by its hash, ended on the server.
 
+mod entry;
 mod links;
+mod second_factor;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::SecretString;
 use sluice_domain::{CallId, LinkPurpose, LoginSessionId, SecurityEvent, SecurityKind, UserId};
-use sluice_store::users::User;
 use sluice_store::{Conn, login_sessions, security_events, users};
-use sluice_vault::{Issued, PasswordError, Passwords, TokenHash, TokenKind, parse_token};
+use sluice_vault::{PasswordError, Passwords, TokenKind, parse_token};
 
 use crate::access::Proof;
 use crate::error::{Fault, Faults};
 use crate::throttle::after;
 use crate::{Actor, Control, ControlError, Signup, text};
+pub use entry::{Entry, HalfIn};
 pub use links::LinkCard;
+pub use second_factor::{Enrolment, SecondFactorView};
+
+use entry::{admit, open};
 
 /// A login ends when it was not used for this long.
 pub const LOGIN_IDLE: TimeDelta = TimeDelta::days(14);
@@ -22,7 +27,6 @@ pub const LOGIN_IDLE: TimeDelta = TimeDelta::days(14);
 pub const LOGIN_AT_MOST: TimeDelta = TimeDelta::days(60);
 /// How often the use of a login is noted.
 const TOUCH_EVERY: TimeDelta = TimeDelta::minutes(5);
-const MAX_USER_AGENT_CHARS: usize = 200;
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +94,7 @@ pub(crate) fn new_password(
 impl Control {
     /// Makes an account and logs it in. Somebody who has the account and knows its password is
     /// simply logged in: they typed into the wrong form.
-    pub async fn sign_up(&self, form: SignUp, from: &Origin) -> Result<LoggedIn, ControlError> {
+    pub async fn sign_up(&self, form: SignUp, from: &Origin) -> Result<Entry, ControlError> {
         let mut faults = Faults::default();
         let email = faults.take(text::email("/email", &form.email));
         let name = faults.take(text::line("/name", &form.name, text::MAX_NAME_CHARS));
@@ -119,7 +123,7 @@ impl Control {
         let login = open(&mut tx.conn(), &user, from, now).await?;
         tx.commit().await?;
         tracing::info!(user = %user.id, "Made an account");
-        Ok(login)
+        Ok(Entry::In(login))
     }
 
     async fn has_account(
@@ -127,7 +131,7 @@ impl Control {
         email: &str,
         password: SecretString,
         from: &Origin,
-    ) -> Result<LoggedIn, ControlError> {
+    ) -> Result<Entry, ControlError> {
         match self.log_in(email, password, from).await {
             Err(ControlError::Unauthenticated { .. }) => Err(ControlError::invalid(
                 "/email",
@@ -157,14 +161,14 @@ impl Control {
         }
     }
 
-    /// Checks a password and opens a login. A wrong password and an unknown address take the same
-    /// time and get the same answer.
+    /// Checks a password and opens a login, or asks for the second factor where the account has one. A
+    /// wrong password and an unknown address take the same time and get the same answer.
     pub async fn log_in(
         &self,
         email: &str,
         password: SecretString,
         from: &Origin,
-    ) -> Result<LoggedIn, ControlError> {
+    ) -> Result<Entry, ControlError> {
         let attempt = self.inner.throttle.log_in(email, &from.address).await?;
         let mut tx = self.read().await?;
         let user = users::find_by_email(&mut tx.conn(), email).await?;
@@ -180,26 +184,17 @@ impl Control {
         let now = self.now();
         let mut tx = self.begin().await?;
         let Some(user) = user.filter(|user| right && !user.disabled) else {
-            let failed = SecurityEvent {
-                id: CallId::new(),
-                at: now,
-                kind: SecurityKind::LoginFailed,
-                workspace: None,
-                grant: None,
-                address: from.address.clone(),
-                detail: String::new(),
-            };
-            security_events::insert_batch(&mut tx.conn(), &[failed]).await?;
+            note_failure(&mut tx.conn(), from, "", now).await?;
             tx.commit().await?;
             return Err(bad_login());
         };
         if let Some(hash) = renewed {
             users::set_password(&mut tx.conn(), user.id, Some(&hash)).await?;
         }
-        let login = open(&mut tx.conn(), &user, from, now).await?;
+        let entry = admit(&mut tx.conn(), &user, from, now).await?;
         tx.commit().await?;
         self.inner.throttle.give_back(attempt).await;
-        Ok(login)
+        Ok(entry)
     }
 
     /// Who a login cookie's token belongs to; `None` if it is none, or ended.
@@ -326,28 +321,22 @@ pub(crate) fn login_only(actor: &Actor) -> Result<(), ControlError> {
     }
 }
 
-async fn open(
+/// A failed try to sign in, for the security log.
+async fn note_failure(
     conn: &mut Conn<'_>,
-    user: &User,
     from: &Origin,
+    detail: &str,
     now: DateTime<Utc>,
-) -> Result<LoggedIn, ControlError> {
-    let issued = Issued::new(TokenKind::Session);
-    let expires_at = after(now, LOGIN_IDLE);
-    let agent: String = from.user_agent.chars().take(MAX_USER_AGENT_CHARS).collect();
-    let new = login_sessions::NewLoginSession {
-        user: user.id,
-        token_hash: TokenHash::as_bytes(&issued.hash),
-        expires_at,
-        user_agent: &agent,
-        address: &from.address,
+) -> Result<(), ControlError> {
+    let failed = SecurityEvent {
+        id: CallId::new(),
+        at: now,
+        kind: SecurityKind::LoginFailed,
+        workspace: None,
+        grant: None,
+        address: from.address.clone(),
+        detail: detail.to_owned(),
     };
-    let session = login_sessions::create(conn, new, now).await?;
-    Ok(LoggedIn {
-        token: issued.token,
-        session: session.id,
-        expires_at,
-        user: user.id,
-        email: user.email.clone(),
-    })
+    security_events::insert_batch(conn, &[failed]).await?;
+    Ok(())
 }

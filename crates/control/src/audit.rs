@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sluice_domain::{ActorKind, EventId, WorkspaceId};
 use sluice_store::admin_events::{self, ActorOf, AdminEvent, AdminEventFilter, NewAdminEvent};
-use sluice_store::{Conn, StoreError};
+use sluice_store::{Conn, StoreError, workspaces};
 
 use crate::page::{Page, PageOf};
 use crate::{Actor, Admin, Control, ControlError};
@@ -55,6 +55,24 @@ pub(crate) async fn record(
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     admin_events::append(conn, Some(workspace), event.row(actor.for_audit()), now).await?;
+    Ok(())
+}
+
+/// The same for what people do with their own account: in the chain of what belongs to no workspace,
+/// and in every workspace of theirs, whose admins it concerns. Chains are locked in the order of their
+/// ids, so that two such never wait for each other.
+pub(crate) async fn record_account(
+    conn: &mut Conn<'_>,
+    actor: &Actor,
+    event: Event<'_>,
+    now: DateTime<Utc>,
+) -> Result<(), ControlError> {
+    let places = workspaces::list_for_user(conn, actor.user).await?;
+    let mut places: Vec<_> = places.into_iter().map(|place| place.id).collect();
+    places.sort_unstable();
+    for place in std::iter::once(None).chain(places.into_iter().map(Some)) {
+        admin_events::append(conn, place, event.row(actor.for_audit()), now).await?;
+    }
     Ok(())
 }
 

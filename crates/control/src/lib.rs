@@ -30,7 +30,10 @@ mod upkeep;
 mod workspaces;
 
 pub use access::{Access, Actor, Admin, Permission, PolicyManager, Proof, Viewer};
-pub use accounts::{LOGIN_AT_MOST, LOGIN_IDLE, LinkCard, LoggedIn, LoginView, Origin, SignUp};
+pub use accounts::{
+    Enrolment, Entry, HalfIn, LOGIN_AT_MOST, LOGIN_IDLE, LinkCard, LoggedIn, LoginView, Origin,
+    SecondFactorView, SignUp,
+};
 pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
 pub use apply::{Applied, Apply, Preview, RestOf};
 pub use approvals::{

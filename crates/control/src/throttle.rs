@@ -2,7 +2,7 @@
 //! guessing down, and works when Redis does not.
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{Amount, ReservationId, Reset, Scope, Window, WorkspaceId};
+use sluice_domain::{Amount, ReservationId, Reset, Scope, UserId, Window, WorkspaceId};
 use sluice_limits::{Clock, CounterKey, Counters, Demand};
 use uuid::Uuid;
 
@@ -23,6 +23,10 @@ const REPORTS_PER_PLACE: u32 = 20;
 const MAILS_PER_EMAIL: u32 = 5;
 /// Links that are asked for from one place in an hour.
 const MAILS_PER_PLACE: u32 = 100;
+/// Codes of a second factor that one person tries in 15 minutes, and in a day: only who knows the first
+/// factor can use them up, and a guess is right three times in a million.
+const CODES_PER_PERSON: u32 = 10;
+const CODES_PER_PERSON_AND_DAY: u32 = 50;
 /// Characters of an address that tell it from others; longer ones are nobody's.
 const MAX_EMAIL_CHARS: usize = 254;
 
@@ -68,6 +72,17 @@ impl Throttle {
         self.take(vec![
             demand("mail", Window::Hour, email, MAILS_PER_EMAIL),
             demand("mail_place", Window::Hour, place.to_owned(), MAILS_PER_PLACE),
+        ])
+        .await
+    }
+
+    /// Counts a code that somebody typed, or refuses it.
+    pub(crate) async fn code(&self, user: UserId) -> Result<Try, ControlError> {
+        let (quarter, day) =
+            (Window::Length { count: 15, unit: 'm' }, Window::Length { count: 24, unit: 'h' });
+        self.take(vec![
+            demand("code", quarter, user.to_string(), CODES_PER_PERSON),
+            demand("code_day", day, user.to_string(), CODES_PER_PERSON_AND_DAY),
         ])
         .await
     }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use sluice_domain::ApprovalStatus;
-use sluice_store::{account_links, approvals, idempotency, login_sessions, outbox};
+use sluice_store::{account_links, approvals, idempotency, login_sessions, outbox, second_factor};
 
 use crate::idempotency::REMEMBERED;
 use crate::{Control, ControlError};
@@ -71,7 +71,8 @@ impl Control {
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         let swept = Swept {
-            logins: login_sessions::prune(conn, now).await?,
+            logins: login_sessions::prune(conn, now).await?
+                + second_factor::prune_half(conn, now).await?,
             idempotency_keys: idempotency::prune(conn, now - REMEMBERED).await?,
             arguments: approvals::wipe_arguments(conn, now - ARGUMENTS_KEPT).await?,
             messages: outbox::prune(conn, now - MESSAGES_KEPT, PIECE).await?,

@@ -1,5 +1,7 @@
 //! `/account`: name, password, and where the account is signed in.
 
+pub(crate) mod second_factor;
+
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -8,7 +10,7 @@ use chrono::{DateTime, Utc};
 use http::{HeaderMap, Uri};
 use secrecy::SecretString;
 use serde::Deserialize;
-use sluice_control::{Actor, ClosedView, LoginView, WorkspaceView};
+use sluice_control::{Actor, ClosedView, LoginView, SecondFactorView, WorkspaceView};
 use sluice_domain::WorkspaceId;
 use sluice_web::{Csrf, Form, SignedIn};
 
@@ -44,6 +46,7 @@ struct AccountPage {
     logins: Vec<LoginView>,
     workspaces: Vec<WorkspaceView>,
     closed: Vec<ClosedView>,
+    factor: SecondFactorView,
     /// Whether the address is to be confirmed.
     unconfirmed: bool,
     now: DateTime<Utc>,
@@ -52,6 +55,10 @@ struct AccountPage {
 impl AccountPage {
     fn others(&self) -> bool {
         self.logins.len() > 1
+    }
+
+    fn codes_left(&self) -> String {
+        second_factor::codes_left(self.factor.codes_left)
     }
 }
 
@@ -78,6 +85,7 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
     let logins = state.control().logins(&actor).await.map_err(refuse)?;
     let workspaces = state.control().workspaces(&actor).await.map_err(refuse)?;
     let closed = state.control().closed_workspaces(&actor).await.map_err(refuse)?;
+    let factor = state.control().second_factor(&actor).await.map_err(refuse)?;
     let unconfirmed =
         state.control().can_mail() && !state.control().is_verified(&actor).await.map_err(refuse)?;
     let page = AccountPage {
@@ -103,6 +111,7 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
         logins,
         workspaces,
         closed,
+        factor,
         unconfirmed,
         now: state.control().now(),
     };

@@ -1,5 +1,6 @@
 //! Signing up, in and out. Where somebody was going is carried along in `next`.
 
+pub(crate) mod code;
 pub(crate) mod links;
 
 use askama::Template;
@@ -10,9 +11,9 @@ use axum_extra::extract::CookieJar;
 use http::{HeaderMap, StatusCode, Uri};
 use secrecy::SecretString;
 use serde::Deserialize;
-use sluice_control::{InviteCard, LoggedIn, Origin, SignUp, Signup};
+use sluice_control::{Entry, InviteCard, Origin, SignUp, Signup};
 use sluice_web::{
-    ClientAddress, Csrf, Form, MaybeActor, SignedIn, UserAgent, WebState, end_session,
+    ClientAddress, Csrf, Form, MaybeActor, SignedIn, UserAgent, WebState, end_session, start_half,
     start_session,
 };
 
@@ -220,9 +221,16 @@ fn origin(address: ClientAddress, agent: UserAgent) -> Origin {
     Origin { address: address.to_string(), user_agent: agent.0 }
 }
 
-fn enter(state: &DashboardState, headers: &HeaderMap, login: &LoggedIn, to: &str) -> Response {
-    let jar = start_session(&WebState::from_ref(state), CookieJar::from_headers(headers), login);
-    (jar, Redirect::to(to)).into_response()
+/// Signs the browser in and leads on, or asks for the second factor first.
+fn enter(state: &DashboardState, headers: &HeaderMap, entry: &Entry, to: &str) -> Response {
+    let (web, jar) = (WebState::from_ref(state), CookieJar::from_headers(headers));
+    match entry {
+        Entry::In(login) => (start_session(&web, jar, login), Redirect::to(to)).into_response(),
+        Entry::Half(half) => {
+            let code = carry("/login/code", local(to));
+            (start_half(&web, jar, half), Redirect::to(&code)).into_response()
+        }
+    }
 }
 
 async fn signup(

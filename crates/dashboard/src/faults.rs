@@ -43,9 +43,10 @@ impl Faults {
             ControlError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             ControlError::Upstream { .. } => StatusCode::BAD_GATEWAY,
             ControlError::Unauthenticated { .. } => StatusCode::UNAUTHORIZED,
-            ControlError::Forbidden { code: "signup_closed" | "wrong_invite", .. } => {
-                StatusCode::FORBIDDEN
-            }
+            ControlError::Forbidden {
+                code: "signup_closed" | "wrong_invite" | "login_too_old",
+                ..
+            } => StatusCode::FORBIDDEN,
             _ => return Err(Problem::from(error).into_response()),
         };
         let mut list = error.faults();

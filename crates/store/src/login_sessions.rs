@@ -107,12 +107,14 @@ pub async fn revoke(
     Ok(execute!(conn, sql, user, id)? > 0)
 }
 
-/// Ends all of the person's sessions but `keep`; says how many.
+/// Ends all of the person's sessions but `keep`, and every login that waits for a second factor; says
+/// how many sessions.
 pub async fn revoke_all(
     conn: &mut Conn<'_>,
     user: UserId,
     keep: Option<LoginSessionId>,
 ) -> Result<u64, StoreError> {
+    execute!(conn, "DELETE FROM half_logins WHERE user_id = $1", user)?;
     let sql = "DELETE FROM login_sessions WHERE user_id = $1 AND ($2 IS NULL OR id <> $2)";
     Ok(execute!(conn, sql, user, keep)?)
 }

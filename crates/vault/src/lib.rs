@@ -10,6 +10,7 @@ mod password;
 mod random;
 mod seal;
 mod token;
+mod totp;
 mod webhook;
 
 pub use headers::UpstreamHeaders;
@@ -18,4 +19,5 @@ pub use keys::{KeysError, Vault, generate_master_key};
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, PasswordError, Passwords};
 pub use seal::{Place, SealError};
 pub use token::{Issued, TokenHash, TokenKind, parse_token};
+pub use totp::{RecoveryCode, TOTP_PERIOD_S, TotpSecret};
 pub use webhook::WebhookSecret;

@@ -5,7 +5,7 @@
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use sluice_domain::{ApprovalId, ServerId, WorkspaceId};
+use sluice_domain::{ApprovalId, ServerId, UserId, WorkspaceId};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -35,6 +35,12 @@ impl Place {
     /// The arguments of a parked call.
     pub const fn approval_arguments(workspace: WorkspaceId, approval: ApprovalId) -> Self {
         Self { workspace, table: "approvals", row: approval.uuid(), column: "sealed_arguments" }
+    }
+
+    /// The secret that a person's authenticator app shares, which belongs to no workspace.
+    pub const fn totp_secret(user: UserId) -> Self {
+        let nowhere = WorkspaceId::from_uuid(Uuid::nil());
+        Self::new(nowhere, "totp_factors", user.uuid(), "sealed_secret")
     }
 
     /// Any other sealed column.

@@ -31,10 +31,13 @@ pub enum TokenKind {
     Invite,
     /// A link that is mailed to a person, `sll_`.
     Link,
+    /// A login that waits for its second factor, `slh_`.
+    Half,
 }
 
 impl TokenKind {
-    const ALL: [Self; 5] = [Self::Grant, Self::Api, Self::Session, Self::Invite, Self::Link];
+    const ALL: [Self; 6] =
+        [Self::Grant, Self::Api, Self::Session, Self::Invite, Self::Link, Self::Half];
 
     /// The four characters that a token of this kind begins with.
     pub const fn prefix(self) -> &'static str {
@@ -44,6 +47,7 @@ impl TokenKind {
             Self::Session => "sls_",
             Self::Invite => "sli_",
             Self::Link => "sll_",
+            Self::Half => "slh_",
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The two cookies: the login's token, and a random mark for forms before there is a login.
+//! The cookies: the login's token, that of a login which waits for its second factor, and a random mark
+//! for forms before there is a login.
 //! `__Host-` names bind them to this host and to https (RFC 6265bis section 4.1.3).
 
 use axum::http::HeaderMap;
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
-use secrecy::ExposeSecret;
-use sluice_control::{LOGIN_AT_MOST, LoggedIn};
+use secrecy::{ExposeSecret, SecretString};
+use sluice_control::{HalfIn, LOGIN_AT_MOST, LoggedIn};
 
 use crate::WebState;
 
@@ -15,6 +16,10 @@ fn named(state: &WebState, plain: &'static str, hosted: &'static str) -> &'stati
 
 fn session_name(state: &WebState) -> &'static str {
     named(state, "sluice_session", "__Host-sluice_session")
+}
+
+fn half_name(state: &WebState) -> &'static str {
+    named(state, "sluice_half", "__Host-sluice_half")
 }
 
 fn mark_name(state: &WebState) -> &'static str {
@@ -45,7 +50,18 @@ pub fn start_session(state: &WebState, jar: CookieJar, login: &LoggedIn) -> Cook
     if let Ok(aged) = Cookie::parse(format!("age=; Max-Age={age}")) {
         session.set_max_age(aged.max_age());
     }
-    jar.add(session).add(removal(state, mark_name(state)))
+    jar.add(session).add(removal(state, mark_name(state))).add(removal(state, half_name(state)))
+}
+
+/// The cookie of somebody whose second factor is waited for. The store ends it within minutes.
+pub fn start_half(state: &WebState, jar: CookieJar, half: &HalfIn) -> CookieJar {
+    jar.add(cookie(state, half_name(state), half.token.expose_secret().to_owned()))
+}
+
+/// The token of a login that waits for its second factor, if the request has one.
+pub fn half_token(state: &WebState, headers: &HeaderMap) -> Option<SecretString> {
+    let jar = CookieJar::from_headers(headers);
+    jar.get(half_name(state)).map(|cookie| SecretString::from(cookie.value()))
 }
 
 /// Drops the cookies; the login itself is ended by `Control::log_out`.

@@ -9,7 +9,8 @@ use sluice_store::users::{self, User};
 use sluice_store::{Conn, login_sessions};
 use sluice_vault::{Issued, TokenHash, TokenKind, parse_token};
 
-use super::{LoggedIn, Origin, login_only, new_password, open};
+use super::entry::{Entry, admit};
+use super::{Origin, login_only, new_password};
 use crate::error::ControlError;
 use crate::notices::Letter;
 use crate::throttle::after;
@@ -189,13 +190,13 @@ impl Control {
         &self,
         token: &SecretString,
         from: &Origin,
-    ) -> Result<LoggedIn, ControlError> {
+    ) -> Result<Entry, ControlError> {
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         let user = self.used(conn, token, LinkPurpose::SignIn).await?;
-        let login = open(conn, &user, from, self.now()).await?;
+        let entry = admit(conn, &user, from, self.now()).await?;
         tx.commit().await?;
-        Ok(login)
+        Ok(entry)
     }
 
     /// Sets a new password for somebody who has the link that was mailed to them, ends every login and
@@ -205,7 +206,7 @@ impl Control {
         token: &SecretString,
         password: SecretString,
         from: &Origin,
-    ) -> Result<LoggedIn, ControlError> {
+    ) -> Result<Entry, ControlError> {
         let card = self.link_card(token).await?;
         new_password("/password", &password, &card.email)
             .map_err(|fault| ControlError::Invalid(vec![fault]))?;
@@ -218,10 +219,10 @@ impl Control {
         login_sessions::revoke_all(conn, user.id, None).await?;
         account_links::end_all(conn, user.id, None, now).await?;
         self.tell_of_new_password(conn, &user).await?;
-        let login = open(conn, &user, from, now).await?;
+        let entry = admit(conn, &user, from, now).await?;
         tx.commit().await?;
         tracing::info!(user = %user.id, "Set a new password by a mailed link");
-        Ok(login)
+        Ok(entry)
     }
 
     /// Tells somebody that their password was changed, in case it was not them.
@@ -231,18 +232,34 @@ impl Control {
         user: &User,
     ) -> Result<(), ControlError> {
         let base = self.settings().public_url.as_str().trim_end_matches('/');
+        let words = format!(
+            "The password of your account at {base} was changed. If this was not you, set a new one now and look at your account's sessions."
+        );
+        let subject = "Your password for Sluice was changed";
+        let button = ("Set a new password", "/forgot");
+        self.tell_owner(conn, user, "account.password_changed", (subject, words), button).await
+    }
+
+    /// Mails somebody what happened to their account; does nothing where there is no mail.
+    pub(crate) async fn tell_owner(
+        &self,
+        conn: &mut Conn<'_>,
+        user: &User,
+        topic: &str,
+        (subject, words): (&str, String),
+        (button, path): (&str, &str),
+    ) -> Result<(), ControlError> {
+        let base = self.settings().public_url.as_str().trim_end_matches('/');
         let letter = Letter {
             to: user.email.clone(),
-            subject: "Your password for Sluice was changed".to_owned(),
-            paragraphs: vec![format!(
-                "The password of your account at {base} was changed. If this was not you, set a new one now and look at your account's sessions."
-            )],
+            subject: subject.to_owned(),
+            paragraphs: vec![words],
             facts: Vec::new(),
-            button: Some(("Set a new password".to_owned(), format!("{base}/forgot"))),
+            button: Some((button.to_owned(), format!("{base}{path}"))),
             foot: foot(base),
         };
         let until = after(self.now(), TimeDelta::days(1));
-        self.post_letter(conn, None, "account.password_changed", None, letter, until).await
+        self.post_letter(conn, None, topic, None, letter, until).await
     }
 }
 

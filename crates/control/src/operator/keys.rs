@@ -1,9 +1,9 @@
 //! Key rotation: everything sealed is wrapped with the current master key. Works beside a running
 //! server, in small transactions; stopped half-way, the next run goes on with what is left.
 
-use sluice_domain::{ApprovalId, ServerId};
+use sluice_domain::{ApprovalId, ServerId, UserId};
 use sluice_store::idempotency::SealedAnswer;
-use sluice_store::{approvals, idempotency, servers};
+use sluice_store::{approvals, idempotency, second_factor, servers};
 use sluice_vault::Place;
 
 use super::Operator;
@@ -26,6 +26,8 @@ pub struct Rewrapped {
     pub endpoints: u64,
     /// Notifications that are kept.
     pub messages: u64,
+    /// What people's authenticator apps share.
+    pub second_factors: u64,
 }
 
 impl Operator {
@@ -38,6 +40,7 @@ impl Operator {
             answers: self.rewrap_answers().await?,
             endpoints: self.rewrap_endpoints().await?,
             messages: self.rewrap_messages().await?,
+            second_factors: self.rewrap_second_factors().await?,
         })
     }
 
@@ -86,6 +89,28 @@ impl Operator {
             tx.commit().await?;
             match batch.last() {
                 Some(last) => after = Some(last.id),
+                None => return Ok(moved),
+            }
+        }
+    }
+
+    async fn rewrap_second_factors(&self) -> Result<u64, ControlError> {
+        let (mut after, mut moved) = (None::<UserId>, 0);
+        loop {
+            let mut tx = self.db.begin().await?;
+            let conn = &mut tx.conn();
+            let batch = second_factor::list_all(conn, after, BATCH).await?;
+            for row in &batch {
+                let place = Place::totp_secret(row.user_id);
+                if let Some(sealed) = self.rewrapped(place, &row.sealed_secret)? {
+                    let was = row.sealed_secret.as_slice();
+                    let done = second_factor::reseal(conn, row.user_id, was, &sealed).await?;
+                    moved += u64::from(done);
+                }
+            }
+            tx.commit().await?;
+            match batch.last() {
+                Some(last) => after = Some(last.user_id),
                 None => return Ok(moved),
             }
         }

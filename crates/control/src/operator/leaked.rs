@@ -5,7 +5,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use sluice_domain::WorkspaceId;
 use sluice_store::{
-    Conn, account_links, api_tokens, grants, invites, login_sessions, servers, workspaces,
+    Conn, account_links, api_tokens, grants, invites, login_sessions, second_factor, servers,
+    workspaces,
 };
 use sluice_vault::{TokenHash, TokenKind, parse_token};
 
@@ -52,6 +53,7 @@ impl Operator {
             TokenKind::Session => login(conn, hash, now).await?,
             TokenKind::Invite => invite(conn, hash, now).await?,
             TokenKind::Link => link(conn, hash, now).await?,
+            TokenKind::Half => half_login(conn, hash, now).await?,
         };
         let mut found =
             found.ok_or(ControlError::NotFound("token here; it may be another Sluice's"))?;
@@ -128,6 +130,26 @@ async fn login(
         revoked_now,
     };
     Ok(Some(Found { leaked, workspace: None, id: session.id.to_string() }))
+}
+
+async fn half_login(
+    conn: &mut Conn<'_>,
+    hash: TokenHash,
+    now: DateTime<Utc>,
+) -> Result<Option<Found>, ControlError> {
+    let found = second_factor::find_half(conn, hash.as_bytes(), now).await?;
+    let Some(half) = found else { return Ok(None) };
+    let revoked_now = second_factor::end_half(conn, half.id).await?;
+    let user = sluice_store::users::find(conn, half.user_id).await?;
+    let leaked = Leaked {
+        kind: "login",
+        workspace: None,
+        server: None,
+        name: user.map(|user| user.email).unwrap_or_default(),
+        last_used_at: None,
+        revoked_now,
+    };
+    Ok(Some(Found { leaked, workspace: None, id: half.id.to_string() }))
 }
 
 async fn invite(

@@ -9,26 +9,26 @@ use sluice_store::users;
 use sluice_testkit::smtp_server::Received;
 use sluice_testkit::{SmtpServer, on_both};
 
-use crate::common::{PASSWORD, World, code, origin, secret};
+use crate::common::{PASSWORD, World, code, complete, origin, secret};
 use crate::notices::mailer;
 
 const EMAIL: &str = "ann@example.test";
 
-async fn with_mail(db: Db) -> (World, SmtpServer) {
+pub(crate) async fn with_mail(db: Db) -> (World, SmtpServer) {
     let server = SmtpServer::start().await;
     let world = World::with(db, Signup::Open, Some(mailer(&server)), true).await;
     (world, server)
 }
 
 /// The link's token in the newest mail, after so many in all.
-async fn token(world: &World, mails: &SmtpServer, count: usize) -> String {
+pub(crate) async fn token(world: &World, mails: &SmtpServer, count: usize) -> String {
     let got = mailed(world, mails, count).await;
     let newest = got.last().expect("a mail");
     newest.link("/account/link/").expect("a link").rsplit_once('/').expect("its token").1.to_owned()
 }
 
 /// Sends what is to be sent until so many mails came in all.
-async fn mailed(world: &World, mails: &SmtpServer, count: usize) -> Vec<Received> {
+pub(crate) async fn mailed(world: &World, mails: &SmtpServer, count: usize) -> Vec<Received> {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while mails.mails().len() < count {
         assert!(std::time::Instant::now() < deadline, "no mail comes");
@@ -77,7 +77,7 @@ on_both! {
         world.control.ask_link(" ANN@example.test ", LinkPurpose::SignIn, &origin()).await.expect("asks");
         let link = token(&world, &mails, 2).await;
         assert_eq!(mails.mails()[1].to, EMAIL);
-        let login = world.control.log_in_by_link(&secret(&link), &origin()).await.expect("signs in");
+        let login = complete(world.control.log_in_by_link(&secret(&link), &origin()).await.expect("signs in"));
         assert_eq!(world.actor(&login).await.email, EMAIL);
         assert!(verified(&world).await, "whoever has the mail has the address");
         assert_eq!(code(world.control.log_in_by_link(&secret(&link), &origin()).await), "not_found");
@@ -100,7 +100,7 @@ on_both! {
         let link = token(&world, &mails, 3).await;
         let weak = world.control.reset_by_link(&secret(&link), secret("short"), &origin()).await;
         assert_eq!(code(weak), "too_short");
-        let new = world.control.reset_by_link(&secret(&link), secret("another long one"), &origin()).await.expect("sets");
+        let new = complete(world.control.reset_by_link(&secret(&link), secret("another long one"), &origin()).await.expect("sets"));
         assert_eq!(world.actor(&new).await.email, EMAIL);
         assert_eq!(world.control.who(login.token.expose_secret(), "").await.expect("answers"), None);
         assert_eq!(code(world.control.log_in(EMAIL, secret(PASSWORD), &origin()).await), "bad_credentials");
@@ -143,7 +143,7 @@ on_both! {
         world.sign_up(EMAIL).await.expect("signs up");
         assert_eq!(code(world.control.ask_link(EMAIL, LinkPurpose::Reset, &origin()).await), "no_mail");
         let form = SignUp { email: "bob@example.test".into(), password: secret(PASSWORD), name: String::new(), invite: None };
-        let login = world.control.sign_up(form, &origin()).await.expect("signs up");
+        let login = complete(world.control.sign_up(form, &origin()).await.expect("signs up"));
         let actor = world.actor(&login).await;
         assert_eq!(code(world.control.send_verification(&actor).await), "no_mail");
         assert_eq!(world.control.sweep().await.expect("sweeps").links, 0);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 use sluice_control::{
-    Actor, Admin, Bounds, Connected, Control, ControlError, ControlParts, ControlSettings,
+    Actor, Admin, Bounds, Connected, Control, ControlError, ControlParts, ControlSettings, Entry,
     LoggedIn, Origin, Permission, PolicyManager, ServerForm, SignUp, Signup, Viewer,
 };
 use sluice_domain::{Role, ServerId};
@@ -37,6 +37,12 @@ impl FromFresh for World {
 
 pub(crate) fn secret(text: &str) -> SecretString {
     SecretString::from(text.to_owned())
+}
+
+/// A login that asks for nothing more.
+#[track_caller]
+pub(crate) fn complete(entry: Entry) -> LoggedIn {
+    entry.complete().expect("no second factor is asked for")
 }
 
 pub(crate) fn origin() -> Origin {
@@ -138,7 +144,7 @@ impl World {
             name: String::new(),
             invite,
         };
-        self.control.sign_up(form, &origin()).await
+        self.control.sign_up(form, &origin()).await.map(complete)
     }
 
     pub(crate) async fn actor(&self, login: &LoggedIn) -> Actor {

@@ -14,5 +14,6 @@ mod operator;
 mod parking;
 mod permissions;
 mod policies;
+mod second_factor;
 mod servers;
 mod workspaces;

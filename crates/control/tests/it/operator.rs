@@ -11,10 +11,10 @@ use sluice_domain::Role;
 use sluice_testkit::on_both;
 use sluice_vault::{Vault, generate_master_key};
 
-use crate::common::{PASSWORD, World, code, origin, secret};
+use crate::common::{PASSWORD, World, code, complete, origin, secret};
 use crate::parking::{Call, park, parking};
 
-fn operator(world: &World) -> Operator {
+pub(crate) fn operator(world: &World) -> Operator {
     Operator::new(world.db.clone(), Arc::clone(&world.vault), world.clock.function())
 }
 
@@ -44,7 +44,7 @@ on_both! {
         let operator = operator(&world);
         operator.create_user("ann@example.test", secret(PASSWORD)).await.expect("makes");
         assert_eq!(code(operator.create_user("ANN@example.test", secret(PASSWORD)).await), "email_taken");
-        let login = world.control.log_in("ann@example.test", secret(PASSWORD), &origin()).await.expect("in");
+        let login = complete(world.control.log_in("ann@example.test", secret(PASSWORD), &origin()).await.expect("in"));
         operator.reset_password("ann@example.test", secret("another long one")).await.expect("resets");
         assert_eq!(world.control.who(login.token.expose_secret(), "").await.expect("answers"), None);
         world.control.log_in("ann@example.test", secret("another long one"), &origin()).await.expect("in");
@@ -102,6 +102,7 @@ on_both! {
             "endpoints.sealed_url",
             "outbox.sealed_body",
             "servers.sealed_headers",
+            "totp_factors.sealed_secret",
         ];
         let found = sluice_testkit::columns::named(&world.db, "sealed_%").await;
         assert_eq!(found, rotated);
@@ -114,7 +115,7 @@ on_both! {
         let grant = world.control.create_grant(&admin, server, form).await.expect("grants");
         let rotated = world.control.rotate_grant(&admin, grant.grant.id, chrono::TimeDelta::days(1)).await.expect("rotates");
         let invited = world.control.invite(&admin, "ben@example.test", Role::Viewer).await.expect("invites");
-        let login = world.control.log_in("ann@example.test", secret(PASSWORD), &origin()).await.expect("in");
+        let login = complete(world.control.log_in("ann@example.test", secret(PASSWORD), &origin()).await.expect("in"));
         let hands = operator(&world);
         let api = hands.api_token("ann@example.test", "acme", Role::Admin, false).await.expect("makes").token;
         // The token before the rotation leads to the grant as well.

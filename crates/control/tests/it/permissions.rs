@@ -84,7 +84,7 @@ on_both! {
             ("viewer@example.test", false, false),
         ] {
             let login = world.control.log_in(email, crate::common::secret(crate::common::PASSWORD), &crate::common::origin()).await;
-            let actor = world.actor(&login.expect("logs in")).await;
+            let actor = world.actor(&crate::common::complete(login.expect("logs in"))).await;
             assert!(world.control.enter::<Viewer>(&actor, "acme").await.is_ok(), "{email}");
             assert_eq!(world.control.enter::<PolicyManager>(&actor, "acme").await.is_ok(), manager, "{email}");
             assert_eq!(world.control.enter::<Admin>(&actor, "acme").await.is_ok(), is_admin, "{email}");
@@ -94,7 +94,7 @@ on_both! {
         let viewer = members.iter().find(|member| member.role == Role::Viewer).expect("is there");
         world.control.set_role(&admin, viewer.user_id, Role::PolicyManager).await.expect("raises");
         let login = world.control.log_in(&viewer.email, crate::common::secret(crate::common::PASSWORD), &crate::common::origin()).await;
-        let actor = world.actor(&login.expect("logs in")).await;
+        let actor = world.actor(&crate::common::complete(login.expect("logs in"))).await;
         assert!(world.control.enter::<PolicyManager>(&actor, "acme").await.is_ok());
     }
 

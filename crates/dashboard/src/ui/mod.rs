@@ -7,6 +7,7 @@ mod diff;
 mod fields;
 mod icons;
 mod parts;
+pub(crate) mod qr;
 pub(crate) mod text;
 
 use std::fmt;

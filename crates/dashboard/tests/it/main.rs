@@ -15,4 +15,5 @@ mod notifications;
 mod policies;
 mod public;
 mod routes;
+mod second_factor;
 mod servers;

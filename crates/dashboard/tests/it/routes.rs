@@ -49,9 +49,10 @@ const PUBLIC: [&str; 26] = [
 ];
 
 /// Where people come in: these have rules of their own, in tests of their own.
-const ENTRANCES: [&str; 11] = [
+const ENTRANCES: [&str; 12] = [
     "/signup",
     "/login",
+    "/login/code",
     "/logout",
     "/forgot",
     "/join/{token}",

@@ -65,6 +65,15 @@ enum Admin {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Takes the second factor of somebody who has lost the app and the recovery codes, and ends the
+    /// person's logins.
+    ResetSecondFactor {
+        /// The person's e-mail address.
+        #[arg(long)]
+        email: String,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Finds what a token is that leaked, and ends it: a grant, an API token, a login or an
     /// invitation of any workspace.
     RevokeToken {
@@ -135,6 +144,13 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             let password = first_line("password")?;
             operator(&storage).await?.reset_password(&email, password).await.map_err(refused)?;
             say!("Set a new password for {email}; every login of this account has ended.");
+        }
+        Admin::ResetSecondFactor { email, storage } => {
+            operator(&storage).await?.reset_second_factor(&email).await.map_err(refused)?;
+            say!(
+                "Took the second factor of {email}; every login of this account has ended, and the \
+                 password alone signs in."
+            );
         }
         Admin::RevokeToken { storage, .. } => {
             let token = first_line("token")?;

@@ -10,7 +10,8 @@ use crate::settings::StorageArgs;
 use crate::{clock, say};
 
 /// Wraps everything sealed with the current master key, so that older keys can be dropped: upstream
-/// credentials, arguments of parked calls, answers kept for a repeat, notifications and their channels.
+/// credentials, arguments of parked calls, answers kept for a repeat, notifications and their channels,
+/// second factors of people.
 ///
 /// First put the new key before the old one (`SLUICE_MASTER_KEYS`, or the file `master.keys` in the
 /// data directory; `openssl rand -base64 32` makes one) and restart every replica; then run this;
@@ -29,10 +30,10 @@ pub(crate) async fn run(args: RotateKeysArgs) -> Outcome {
     let db = open::database(storage, Schema::FillEmpty).await?;
     let operator = Operator::new(db, vault, clock::function());
     let moved = operator.rewrap_all().await.map_err(admin::refused)?;
-    let Rewrapped { credentials, arguments, answers, endpoints, messages } = moved;
+    let Rewrapped { credentials, arguments, answers, endpoints, messages, second_factors } = moved;
     say!(
         "Wrapped with the key `{current}`: the credentials of {credentials} servers, the arguments of \
-         {arguments} parked calls, {answers} kept answers, {endpoints} channels and {messages} messages."
+         {arguments} parked calls, {answers} kept answers, {endpoints} channels, {messages} messages and {second_factors} second factors."
     );
     Ok(())
 }

@@ -346,7 +346,8 @@ async fn person(
         invite,
     };
     let origin = Origin { address: "192.0.2.1".to_owned(), user_agent: "tests".to_owned() };
-    let login = control.sign_up(form, &origin).await.expect("signs up");
+    let entry = control.sign_up(form, &origin).await.expect("signs up");
+    let login = entry.complete().expect("no second factor is asked for");
     let found = control.who(login.token.expose_secret(), "192.0.2.1").await;
     found.expect("the store answers").expect("a live login")
 }
