@@ -2,6 +2,7 @@
 
 mod assembly;
 mod jobs;
+mod retention;
 mod routers;
 mod stores;
 mod tools;

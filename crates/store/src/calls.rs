@@ -1,9 +1,11 @@
 //! The call log. Written in batches by id, so that a batch sent twice counts once; read newest
 //! first by id, which later calls sort after, so that pages stay put while calls come in.
 
+mod days;
 mod insert;
 mod statistics;
 
+pub use days::{drop_days, make_days};
 use insert::COLUMNS;
 pub use insert::insert_batch;
 pub use statistics::{
@@ -178,7 +180,7 @@ pub async fn prune(
 ) -> Result<u64, StoreError> {
     Ok(execute!(
         conn,
-        "DELETE FROM calls WHERE workspace_id = $1 AND id IN
+        "DELETE FROM calls WHERE workspace_id = $1 AND at < $2 AND id IN
              (SELECT id FROM calls WHERE workspace_id = $1 AND at < $2 ORDER BY at LIMIT $3)",
         workspace,
         before,

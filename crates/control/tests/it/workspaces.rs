@@ -99,7 +99,7 @@ on_both! {
     async fn what_the_operator_allows_is_kept_to(world: World) {
         let admin = world.workspace("Acme", "ann@example.test").await;
         let set = async |limits| operator(&world).set_limits("acme", |_| limits).await;
-        let least = WorkspaceLimits { servers: Some(1), grants: Some(1), calls_per_day: Some(7) };
+        let least = WorkspaceLimits { servers: Some(1), grants: Some(1), calls_per_day: Some(7), log_days: None };
         assert_eq!(set(least).await.expect("sets"), least);
         let server = world.server(&admin).await;
         let again = world.control.connect(&admin, ServerForm { name: "second".into(), upstream_url: world.upstream.url(), ..ServerForm::default() }).await;

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 use url::Url;
 
+use super::retention::Retention;
 use super::routers::{self, Apps};
 use super::stores::Stores;
 use super::{Running, Stages, jobs, tools};
@@ -193,8 +194,8 @@ impl Ground {
         if matches!(counters, Counters::Memory(_)) {
             self.tasks.spawn(jobs::save_counters(counters, file, stop.clone()));
         }
-        let (db, bounds) = (self.stores.db.clone(), self.args.bounds.clone());
-        self.tasks.spawn(jobs::seldom(control.clone(), db, bounds, stop));
+        let (db, retention) = (self.stores.db.clone(), Retention::of(&self.args.bounds));
+        self.tasks.spawn(jobs::seldom(control.clone(), db, retention, stop));
     }
 
     fn watched(&self, feed: Arc<FeedState>) -> Watched {

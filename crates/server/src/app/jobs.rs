@@ -4,25 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
 use sluice_control::{Control, ControlError};
-use sluice_domain::WorkspaceId;
 use sluice_limits::Counters;
 use sluice_proxy::ProxyState;
-use sluice_store::{Db, StoreError, approvals, calls, changes, security_events, workspaces};
+use sluice_store::Db;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use super::retention::Retention;
 use crate::clock;
 use crate::ports::StoredApprovals;
-use crate::settings::BoundsArgs;
 
 const SAVED_EVERY: Duration = Duration::from_secs(2);
 const OFTEN: Duration = Duration::from_secs(5);
 /// How often messages are looked for that nobody announced.
 const LOOK: Duration = Duration::from_secs(2);
 const SELDOM: Duration = Duration::from_hours(1);
-const PIECE: i64 = 5_000;
 
 /// Ends idle sessions and expired approvals until `stop`.
 pub(super) async fn often(control: Control, proxy: ProxyState, stop: CancellationToken) {
@@ -118,7 +115,12 @@ pub(super) async fn save_counters(counters: Counters, file: PathBuf, stop: Cance
 }
 
 /// Deletes what is kept no longer until `stop`.
-pub(super) async fn seldom(control: Control, db: Db, bounds: BoundsArgs, stop: CancellationToken) {
+pub(super) async fn seldom(
+    control: Control,
+    db: Db,
+    retention: Retention,
+    stop: CancellationToken,
+) {
     loop {
         if let Err(error) = control.sweep().await {
             warn!(error = ?error, "Old logins and keys could not be deleted");
@@ -130,9 +132,9 @@ pub(super) async fn seldom(control: Control, db: Db, bounds: BoundsArgs, stop: C
             }
             Err(error) => warn!(error = ?error, "Deleted workspaces could not be erased"),
         }
-        match clean(&db, &bounds).await {
-            Ok(0) => {}
-            Ok(rows) => info!(rows, "Deleted log rows past their retention"),
+        match retention.apply(&db, clock::now()).await {
+            Ok((0, 0)) => {}
+            Ok((rows, days)) => info!(rows, days, "Deleted log rows and days past their retention"),
             Err(error) => warn!(error = ?error, "Old rows could not be deleted"),
         }
         if !wait(SELDOM, &stop).await {
@@ -145,64 +147,5 @@ async fn wait(time: Duration, stop: &CancellationToken) -> bool {
     tokio::select! {
         () = stop.cancelled() => false,
         () = tokio::time::sleep(time) => true,
-    }
-}
-
-async fn clean(db: &Db, bounds: &BoundsArgs) -> Result<u64, StoreError> {
-    let now = clock::now();
-    let mut tx = db.begin().await?;
-    let conn = &mut tx.conn();
-    changes::prune(conn, now - (bounds.stale_routes * 2).max(SELDOM)).await?;
-    tx.commit().await?;
-    let mut deleted = 0;
-    if !bounds.security_retention.is_zero() {
-        deleted += delete(db, Log::Security, now - bounds.security_retention).await?;
-    }
-    if !bounds.call_retention.is_zero() {
-        let before = now - bounds.call_retention;
-        deleted += delete(db, Log::Approvals, before).await?;
-        for workspace in all_workspaces(db).await? {
-            deleted += delete(db, Log::Calls(workspace), before).await?;
-        }
-    }
-    Ok(deleted)
-}
-
-#[derive(Clone, Copy)]
-enum Log {
-    Security,
-    Approvals,
-    Calls(WorkspaceId),
-}
-
-/// Deletes in pieces, so that writers get their turn in between.
-async fn delete(db: &Db, log: Log, before: DateTime<Utc>) -> Result<u64, StoreError> {
-    let mut deleted = 0;
-    loop {
-        let mut tx = db.begin().await?;
-        let conn = &mut tx.conn();
-        let rows = match log {
-            Log::Security => security_events::prune(conn, before, PIECE).await?,
-            Log::Approvals => approvals::prune(conn, before, PIECE).await?,
-            Log::Calls(workspace) => calls::prune(conn, workspace, before, PIECE).await?,
-        };
-        tx.commit().await?;
-        deleted += rows;
-        if rows < PIECE.unsigned_abs() {
-            return Ok(deleted);
-        }
-    }
-}
-
-async fn all_workspaces(db: &Db) -> Result<Vec<WorkspaceId>, StoreError> {
-    let mut all: Vec<WorkspaceId> = Vec::new();
-    loop {
-        let mut tx = db.read().await?;
-        let page = workspaces::list_all(&mut tx.conn(), all.last().copied(), PIECE).await?;
-        tx.rollback().await?;
-        if page.is_empty() {
-            return Ok(all);
-        }
-        all.extend(page.iter().map(|workspace| workspace.id));
     }
 }

@@ -96,6 +96,9 @@ enum Admin {
         /// The most tool calls in a day (UTC); `default`: as many as the policies allow.
         #[arg(long, value_name = "NUMBER")]
         calls_per_day: Option<Most>,
+        /// Days that the call log is kept; 0: for ever; `default`: as `--call-retention` says.
+        #[arg(long, value_name = "NUMBER")]
+        log_days: Option<Most>,
         #[command(flatten)]
         storage: StorageArgs,
     },
@@ -157,7 +160,7 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             let found = operator(&storage).await?.revoke_token(&token).await.map_err(refused)?;
             say!("{}", told(&found));
         }
-        Admin::SetLimits { workspace, servers, grants, calls_per_day, storage } => {
+        Admin::SetLimits { workspace, servers, grants, calls_per_day, log_days, storage } => {
             let change = |mut limits: WorkspaceLimits| {
                 let set = |limit: &mut Option<u32>, most: Option<Most>| {
                     if let Some(Most(most)) = most {
@@ -167,6 +170,7 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
                 set(&mut limits.servers, servers);
                 set(&mut limits.grants, grants);
                 set(&mut limits.calls_per_day, calls_per_day);
+                set(&mut limits.log_days, log_days);
                 limits
             };
             let limits =
@@ -174,10 +178,11 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             let shown =
                 |limit: Option<u32>| limit.map_or("default".to_owned(), |most| most.to_string());
             say!(
-                "The workspace {workspace} may have: servers {}, live grants {}, calls a day {}.",
+                "The workspace {workspace} may have: servers {}, live grants {}, calls a day {}, days of log {}.",
                 shown(limits.servers),
                 shown(limits.grants),
-                shown(limits.calls_per_day)
+                shown(limits.calls_per_day),
+                shown(limits.log_days)
             );
         }
         Admin::Suspend { workspace, undo, storage } => {

@@ -147,7 +147,10 @@ async fn what_an_operator_allows_a_workspace_holds_within_a_second() {
     let told = set(&["--servers", "1", "--calls-per-day", "3"]).await;
     let words = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(told.status.success(), "{told:?}");
-    assert!(words.contains("servers 1, live grants default, calls a day 3."), "{words}");
+    assert!(
+        words.contains("servers 1, live grants default, calls a day 3, days of log default."),
+        "{words}"
+    );
     // It counts from when it is known here: three more at most, and soon none.
     let mut more = 0;
     while passed(&agent.call(&world.sluice, "echo", json!({})).await) {
