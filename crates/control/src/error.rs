@@ -168,6 +168,9 @@ fn conflict(constraint: &str) -> ControlError {
     let (code, pointer, detail) = match constraint {
         "servers_name" => ("name_taken", Some("/name"), "another server has this name"),
         "policies_name" => ("name_taken", Some("/name"), "another policy has this name"),
+        "saved_filters_name" => {
+            ("name_taken", Some("/name"), "another of your filters has this name")
+        }
         "endpoints_name" => ("name_taken", Some("/name"), "another endpoint has this name"),
         "grants_label" => ("label_taken", Some("/label"), "another grant has this label"),
         "users_email" => ("email_taken", Some("/email"), "this address has an account"),

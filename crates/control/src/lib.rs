@@ -21,6 +21,7 @@ pub mod operator;
 mod page;
 mod policies;
 mod requests;
+mod saved_filters;
 mod servers;
 mod text;
 mod throttle;
@@ -62,6 +63,7 @@ pub use servers::{
     SettingsPatch,
 };
 pub use sluice_store::calls::{Breakdown, OutcomeCount, SeriesPoint};
+pub use sluice_store::saved_filters::SavedFilter;
 pub use sluice_store::servers::ServerName;
 pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS, span};
 pub use tools::{Effect, Standing, ToolView};

@@ -102,6 +102,8 @@ id!(
     EventId,
     /// An invitation to a workspace.
     InviteId,
+    /// A member's saved filter of the log.
+    FilterId,
     /// One atomic charge of a call's limits.
     ReservationId,
 );

@@ -8,8 +8,8 @@ use serde::Serialize;
 use sluice_domain::{
     ActorKind, ApiTokenId, ApprovalEventId, ApprovalEventKind, ApprovalId, ApprovalLinkId,
     ApprovalStatus, CallId, Category, ChangeKind, Code, DeliveryId, DeliveryStatus, EndpointId,
-    EndpointKind, EventId, ExceptionId, GrantId, InviteId, LinkPurpose, LoginSessionId, Notice,
-    ObjectKind, Outcome, PolicyId, PolicyKind, ReservationId, Role, SecurityKind, ServerId,
+    EndpointKind, EventId, ExceptionId, FilterId, GrantId, InviteId, LinkPurpose, LoginSessionId,
+    Notice, ObjectKind, Outcome, PolicyId, PolicyKind, ReservationId, Role, SecurityKind, ServerId,
     ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId, WorkspaceLimits,
 };
 use sqlx::error::BoxDynError;
@@ -253,6 +253,7 @@ ids!(
     ExceptionId,
     GrantId,
     InviteId,
+    FilterId,
     LoginSessionId,
     PolicyId,
     ReservationId,

@@ -27,6 +27,7 @@ pub mod members;
 pub mod outbox;
 pub mod policies;
 pub mod routes;
+pub mod saved_filters;
 pub mod second_factor;
 pub mod security_events;
 pub mod servers;

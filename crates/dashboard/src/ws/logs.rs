@@ -2,16 +2,19 @@
 
 pub(crate) mod live;
 pub(crate) mod rule;
+pub(crate) mod saved;
 
 use askama::Template;
 use axum::extract::Query;
+use axum::response::Response;
 use chrono::{DateTime, NaiveDateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{CallsOf, Page, ServerName, Viewer};
+use sluice_control::{CallsOf, Page, SavedFilter, ServerName, Viewer};
 use sluice_domain::{CallId, CallRecord, Code, Outcome};
 
-use crate::desk::{Answer, Desk, WsFrame, refuse};
+use crate::desk::{Answer, Desk, WsFrame, refuse, status};
+use crate::faults::Faults;
 use crate::filters;
 use crate::next::encode;
 use crate::page;
@@ -147,6 +150,13 @@ struct LogsPage {
     selects: Vec<Select>,
     hidden: Vec<(&'static str, String, String)>,
     filtered: bool,
+    saved: Vec<Saved>,
+    /// The name to keep the filters under.
+    name: Field,
+    problem: Option<String>,
+    /// The form to keep them is open.
+    saving: bool,
+    query: String,
     rows: Vec<Row>,
     empty: Empty,
     pager: Pager,
@@ -210,7 +220,37 @@ fn empty(desk: &Desk<Viewer>, filtered: bool) -> Empty {
     }
 }
 
+/// What was typed to keep the filters, and what was wrong with it.
+struct Saving {
+    name: String,
+    faults: Faults,
+}
+
+/// A saved filter as a link, and where to delete it.
+#[derive(Debug)]
+struct Saved {
+    name: String,
+    href: String,
+    delete: String,
+    current: bool,
+}
+
 pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answer {
+    show(desk, input, Saving { name: String::new(), faults: Faults::none() }).await
+}
+
+async fn saved(desk: &Desk<Viewer>, query: &str) -> Result<Vec<Saved>, Response> {
+    let found = desk.control.saved_filters(desk.viewer()).await.map_err(refuse)?;
+    let link = |one: SavedFilter| Saved {
+        href: desk.path(&format!("/logs?{}", one.query)),
+        delete: desk.path(&format!("/logs/filters/{}/delete", one.id)),
+        current: one.query == query.trim_start_matches('?'),
+        name: one.name,
+    };
+    Ok(found.into_iter().map(link).collect())
+}
+
+async fn show(desk: Desk<Viewer>, input: Input, saving: Saving) -> Answer {
     let (filter, odd) = input.filter();
     let after: Option<CallId> = input.after.parse().ok();
     let names = desk.control.server_names(desk.viewer()).await.map_err(refuse)?;
@@ -236,7 +276,14 @@ pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answ
         (1, false) => "1 call".to_owned(),
         (_, false) => format!("{shown} calls, newest first"),
     };
+    let query = input.query(None);
+    let name = Field::new("text", "name", "Name").value(&saving.name).max(80).required();
     let page = LogsPage {
+        saved: saved(&desk, &query).await?,
+        name: name.error(saving.faults.at("/name")),
+        problem: saving.faults.rest(&["/name"]),
+        saving: saving.faults.status != StatusCode::OK,
+        query: query.clone(),
         frame: desk.frame("logs").await?,
         now: desk.now,
         odd: (!odd.is_empty())
@@ -260,7 +307,7 @@ pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answ
         live: format!("{path}/live{}", input.query(None)),
         path,
     };
-    Ok(page::private(StatusCode::OK, &page))
+    Ok(page::private(status(&saving.faults), &page))
 }
 
 #[cfg(test)]

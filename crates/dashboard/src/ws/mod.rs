@@ -64,6 +64,8 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/limits", get(limits::list))
         .route("/w/{ws}/limits/reset", post(limits::reset))
         .route("/w/{ws}/logs", get(logs::list))
+        .route("/w/{ws}/logs/filters", post(logs::saved::save))
+        .route("/w/{ws}/logs/filters/{id}/delete", post(logs::saved::forget))
         .route("/w/{ws}/logs/live", get(logs::live::events))
         .route("/w/{ws}/logs/{id}", get(call::show))
         .route("/w/{ws}/logs/{id}/rule", get(logs::rule::show))

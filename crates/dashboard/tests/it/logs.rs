@@ -271,3 +271,37 @@ async fn world_policy(world: &World, path: &str) -> String {
     let policy = sluice_store::policies::find(&mut tx.conn(), workspace, id).await;
     policy.expect("reads").expect("there is one").document
 }
+
+#[tokio::test]
+async fn filters_are_kept_under_a_name_and_only_what_the_page_writes_is_kept() {
+    let world = World::new().await;
+    let (mut browser, _) = with_calls(&world, 1).await;
+    let plain = browser.get("/w/acme/logs").await;
+    assert!(!plain.body.contains("Save these filters"), "nothing to keep");
+    let (list, action) = ("/w/acme/logs?outcome=limited&q=a%26b", "/w/acme/logs/filters");
+    let named = [("name", "Used up <b>")];
+    let saved = browser.submit_to(list, action, &named).await;
+    assert_eq!(saved.location(), "/w/acme/logs?outcome=limited&q=a%26b");
+    let page = browser.get("/w/acme/logs").await;
+    page.says("Used up <b>").says("Saved the filters as");
+    assert!(page.links().contains(&list.to_owned()) && !page.body.contains("Used up <b>"));
+
+    let twice = browser.submit_to("/w/acme/logs?code=malformed", action, &named).await;
+    assert_eq!(twice.status, StatusCode::CONFLICT);
+    twice.says("Another of your filters has this name");
+    assert_eq!(twice.value("name"), "Used up <b>", "what was typed is kept");
+    assert_eq!(twice.value("query"), "?code=malformed");
+    let nameless = browser.submit_to(list, action, &[("name", " ")]).await;
+    assert_eq!(nameless.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let odd = [("name", "odd"), ("query", "javascript=1&after=x&x=%00")];
+    let odd = browser.submit_to(list, action, &odd).await;
+    assert_eq!(odd.status, StatusCode::UNPROCESSABLE_ENTITY, "there is no such filter");
+
+    let delete = page.body.split("action=\"").find(|rest| rest.starts_with(action)).expect("one");
+    let delete = delete.split('"').next().expect("an address").to_owned();
+    browser.submit_to("/w/acme/logs", &delete, &[]).await;
+    let after = browser.get("/w/acme/logs").await;
+    assert!(!after.body.contains("Used up"), "{}", after.body);
+    let gone = browser.submit_to("/w/acme/logs?outcome=limited", action, &named).await;
+    assert_eq!(gone.status, StatusCode::SEE_OTHER, "the name is free again");
+}

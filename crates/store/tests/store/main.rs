@@ -14,6 +14,7 @@ mod migrations;
 mod outbox;
 mod releases;
 mod routes;
+mod saved_filters;
 mod support;
 mod tenancy;
 mod tools;

@@ -48,7 +48,7 @@ struct Tail {
 /// Rows of the list's table, newest first.
 #[derive(Debug, Template)]
 #[template(path = "ws/call_rows.html")]
-struct Rows {
+struct Fresh {
     frame: Base,
     rows: Vec<Row>,
     now: DateTime<Utc>,
@@ -141,12 +141,12 @@ impl Tail {
         let names = self.control.server_names(&self.viewer).await.ok()?;
         let newest = calls.first()?.id;
         let rows = calls.into_iter().map(|call| Row { server: name_of(&names, &call), call });
-        let rows = Rows {
+        let fresh = Fresh {
             frame: Base(self.viewer.slug.clone()),
             rows: rows.collect(),
             now: self.control.now(),
         };
-        let html = rows.render().ok()?;
+        let html = fresh.render().ok()?;
         Some(Event::default().event("calls").id(newest.to_string()).data(html))
     }
 }
