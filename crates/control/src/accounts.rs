@@ -19,7 +19,8 @@ pub use entry::{Entry, HalfIn};
 pub use links::LinkCard;
 pub use second_factor::{Enrolment, SecondFactorView};
 
-use entry::{admit, open};
+pub(crate) use entry::admit;
+use entry::open;
 
 /// A login ends when it was not used for this long.
 pub const LOGIN_IDLE: TimeDelta = TimeDelta::days(14);
@@ -120,7 +121,7 @@ impl Control {
             self.join(&mut tx.conn(), &invite, &user, &from.address, now).await?;
         }
         self.post_link(&mut tx.conn(), &user, LinkPurpose::Verify).await?;
-        let login = open(&mut tx.conn(), &user, from, now).await?;
+        let login = open(&mut tx.conn(), &user, from, None, now).await?;
         tx.commit().await?;
         tracing::info!(user = %user.id, "Made an account");
         Ok(Entry::In(login))
@@ -143,7 +144,7 @@ impl Control {
     }
 
     /// The invitation that lets the address in, if one is needed or given.
-    async fn may_sign_up(
+    pub(crate) async fn may_sign_up(
         &self,
         email: &str,
         invite: Option<&SecretString>,
@@ -191,7 +192,7 @@ impl Control {
         if let Some(hash) = renewed {
             users::set_password(&mut tx.conn(), user.id, Some(&hash)).await?;
         }
-        let entry = admit(&mut tx.conn(), &user, from, now).await?;
+        let entry = admit(&mut tx.conn(), &user, from, None, now).await?;
         tx.commit().await?;
         self.inner.throttle.give_back(attempt).await;
         Ok(entry)

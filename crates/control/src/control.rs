@@ -11,8 +11,9 @@ use tokio::sync::{Notify, Semaphore, broadcast};
 use url::Url;
 
 use crate::catalogue::InUse;
+use crate::providers::Known;
 use crate::throttle::Throttle;
-use crate::{ApprovalNews, ControlError};
+use crate::{ApprovalNews, ControlError, Provider};
 
 /// Who may make an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,6 +75,8 @@ pub struct ControlSettings {
     /// The built-in example server, where it is on.
     pub example_url: Option<Url>,
     pub bounds: Bounds,
+    /// Who vouches for people besides.
+    pub providers: Vec<Provider>,
 }
 
 /// What a [`Control`] is made of.
@@ -115,6 +118,8 @@ pub(crate) struct Inner {
     pub(crate) throttle: Throttle,
     /// The catalogue in memory.
     pub(crate) shelf: InUse,
+    /// What identity providers say of themselves.
+    pub(crate) known: Known,
 }
 
 impl std::fmt::Debug for Control {
@@ -150,6 +155,7 @@ impl Control {
             passwords: Passwords::new(),
             hashing: Semaphore::new(HASHES_AT_ONCE),
             shelf: InUse::new(),
+            known: Known::default(),
         };
         Self { inner: Arc::new(inner) }
     }

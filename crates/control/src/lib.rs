@@ -20,6 +20,7 @@ mod notices;
 pub mod operator;
 mod page;
 mod policies;
+mod providers;
 mod requests;
 mod saved_filters;
 mod servers;
@@ -57,6 +58,9 @@ pub use notices::{
 };
 pub use page::{Page, PageOf};
 pub use policies::{PolicyForm, PolicyView, SavedPolicy, VersionView};
+pub use providers::{
+    IdentityView, Provider, ProviderAnswer, ProviderFlow, ProviderKind, ProviderOutcome,
+};
 pub use requests::{Allowance, REQUEST_WINDOW_S};
 pub use servers::{
     AuthForm, Connected, MASK, ReadFailure, ReadReport, ServerForm, ServerPatch, ServerView,

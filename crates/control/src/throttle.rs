@@ -27,6 +27,8 @@ const MAILS_PER_PLACE: u32 = 100;
 /// factor can use them up, and a guess is right three times in a million.
 const CODES_PER_PERSON: u32 = 10;
 const CODES_PER_PERSON_AND_DAY: u32 = 50;
+/// Sign-ins by an identity provider that are begun from one place in an hour.
+const PROVIDER_FLOWS_PER_PLACE: u32 = 500;
 /// Characters of an address that tell it from others; longer ones are nobody's.
 const MAX_EMAIL_CHARS: usize = 254;
 
@@ -85,6 +87,12 @@ impl Throttle {
             demand("code_day", day, user.to_string(), CODES_PER_PERSON_AND_DAY),
         ])
         .await
+    }
+
+    /// Counts a sign-in by an identity provider, or refuses it.
+    pub(crate) async fn provider(&self, place: &str) -> Result<Try, ControlError> {
+        let most = PROVIDER_FLOWS_PER_PLACE;
+        self.take(vec![demand("provider", Window::Hour, place.to_owned(), most)]).await
     }
 
     /// It was the right person: the try does not count.

@@ -3,16 +3,17 @@
 pub(crate) mod second_factor;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::{FromRef, Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum_extra::extract::CookieJar;
 use chrono::{DateTime, Utc};
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use secrecy::SecretString;
 use serde::Deserialize;
-use sluice_control::{Actor, ClosedView, LoginView, SecondFactorView, WorkspaceView};
+use sluice_control::{Actor, ClosedView, IdentityView, LoginView, SecondFactorView, WorkspaceView};
 use sluice_domain::WorkspaceId;
-use sluice_web::{Csrf, Form, SignedIn};
+use sluice_web::{Csrf, Form, SignedIn, WebState, start_flow};
 
 use crate::DashboardState;
 use crate::auth::AuthFrame;
@@ -33,6 +34,8 @@ pub(crate) fn routes() -> Routes {
         .route("/account/sessions/{id}/end", post(end))
         .route("/account/sessions/end-others", post(end_others))
         .route("/account/workspaces/{id}/restore", post(restore))
+        .route("/account/link-provider", post(link))
+        .route("/account/identities/{id}/unlink", post(unlink))
 }
 
 #[derive(Debug, Template)]
@@ -47,6 +50,10 @@ struct AccountPage {
     workspaces: Vec<WorkspaceView>,
     closed: Vec<ClosedView>,
     factor: SecondFactorView,
+    identities: Vec<IdentityView>,
+    /// Providers that can be linked, each its name and label.
+    linkable: Vec<(String, String)>,
+    link_password: Field,
     /// Whether the address is to be confirmed.
     unconfirmed: bool,
     now: DateTime<Utc>,
@@ -86,11 +93,13 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
     let workspaces = state.control().workspaces(&actor).await.map_err(refuse)?;
     let closed = state.control().closed_workspaces(&actor).await.map_err(refuse)?;
     let factor = state.control().second_factor(&actor).await.map_err(refuse)?;
+    let identities = state.control().identities(&actor).await.map_err(refuse)?;
+    let linkable = linkable(&state, &identities);
     let unconfirmed =
         state.control().can_mail() && !state.control().is_verified(&actor).await.map_err(refuse)?;
     let page = AccountPage {
         frame: AuthFrame::new(&headers, &uri, &csrf),
-        problem: faults.rest(&["/name", "/old_password", "/new_password"]),
+        problem: faults.rest(&["/name", "/old_password", "/new_password", "/password"]),
         name: Field::text("name", "Name")
             .value(input.name.clone().unwrap_or(actor.name))
             .complete("name")
@@ -112,10 +121,23 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
         workspaces,
         closed,
         factor,
+        identities,
+        linkable,
+        link_password: Field::new("password", "password", "Your password")
+            .complete("current-password")
+            .required()
+            .error(faults.at("/password")),
         unconfirmed,
         now: state.control().now(),
     };
     Ok((csrf, page::private(faults.status, &page)).into_response())
+}
+
+/// Providers that the account is not linked to.
+fn linkable(state: &DashboardState, identities: &[IdentityView]) -> Vec<(String, String)> {
+    let providers = state.control().providers().iter();
+    let free = providers.filter(|one| !identities.iter().any(|it| it.issuer == one.issuer));
+    free.map(|one| (one.name.clone(), one.label.clone())).collect()
 }
 
 async fn show(
@@ -168,6 +190,70 @@ async fn password(
             let faults = Faults::of(error)?;
             let input = Input::default();
             form(Asked { state, actor, csrf, headers, uri }, &input, &faults).await
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct LinkInput {
+    #[serde(default)]
+    provider: String,
+    #[serde(default)]
+    password: String,
+}
+
+/// The way to the provider is a link of its own: browsers follow no form to another site from here.
+#[derive(Debug, Template)]
+#[template(path = "auth/link_provider.html")]
+struct LinkPage {
+    frame: AuthFrame,
+    label: String,
+    url: String,
+}
+
+async fn link(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    csrf: Csrf,
+    headers: HeaderMap,
+    uri: Uri,
+    Form(input): Form<LinkInput>,
+) -> Answer {
+    let (control, password) = (state.control().clone(), SecretString::from(input.password));
+    match control.begin_link(&actor, &input.provider, password).await {
+        Ok(flow) => {
+            let jar = CookieJar::from_headers(&headers);
+            let jar = start_flow(&WebState::from_ref(&state), jar, &flow);
+            let provider = control.providers().iter().find(|one| one.name == input.provider);
+            let page = LinkPage {
+                frame: AuthFrame::new(&headers, &uri, &csrf),
+                label: provider.map(|one| one.label.clone()).unwrap_or_default(),
+                url: flow.url,
+            };
+            Ok((jar, csrf, page::private(StatusCode::OK, &page)).into_response())
+        }
+        Err(error) => {
+            let faults = Faults::of(error)?;
+            form(Asked { state, actor, csrf, headers, uri }, &Input::default(), &faults).await
+        }
+    }
+}
+
+async fn unlink(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    csrf: Csrf,
+    headers: HeaderMap,
+    uri: Uri,
+    Path(id): Path<String>,
+    Form(Nothing {}): Form<Nothing>,
+) -> Answer {
+    let id = id.parse().map_err(|_| absent("identity"))?;
+    match state.control().unlink_identity(&actor, id).await {
+        Ok(()) => Ok(flash::done("/account", "Unlinked. It signs you in no more.")),
+        Err(error) => {
+            let faults = Faults::of(error)?;
+            form(Asked { state, actor, csrf, headers, uri }, &Input::default(), &faults).await
         }
     }
 }

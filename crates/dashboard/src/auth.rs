@@ -2,6 +2,7 @@
 
 pub(crate) mod code;
 pub(crate) mod links;
+pub(crate) mod providers;
 
 use askama::Template;
 use axum::extract::{FromRef, Path, Query, State};
@@ -27,6 +28,7 @@ use crate::next::{carry, local};
 use crate::page;
 use crate::routes::Routes;
 use crate::ui::{Field, Flash, Steps};
+use providers::{ProviderLink, links};
 
 pub(crate) fn routes() -> Routes {
     Routes::new()
@@ -76,6 +78,7 @@ struct SignupPage {
     next: String,
     invite: String,
     login: String,
+    providers: Vec<ProviderLink>,
     steps: Option<Steps>,
 }
 
@@ -89,6 +92,7 @@ struct LoginPage {
     signup: Option<String>,
     /// Whether a link can be mailed.
     mails: bool,
+    providers: Vec<ProviderLink>,
     steps: Option<Steps>,
 }
 
@@ -148,6 +152,7 @@ fn signup_form(state: &DashboardState, asked: Asked, input: &Input, faults: &Fau
                 .error(faults.at("/name")),
         ],
         login: carry("/login", next),
+        providers: links(state, next),
         steps: choice(next),
         next: next.unwrap_or_default().to_owned(),
         invite: input.invite.clone(),
@@ -177,6 +182,7 @@ fn login_form(state: &DashboardState, asked: Asked, input: &Input, faults: &Faul
         ],
         signup: open.then(|| carry("/signup", next)),
         mails: state.control().can_mail(),
+        providers: links(state, next),
         steps: choice(next),
         next: next.unwrap_or_default().to_owned(),
     };

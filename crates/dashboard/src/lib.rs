@@ -77,6 +77,7 @@ fn pages() -> Routes {
         .merge(auth::routes())
         .merge(auth::code::routes())
         .merge(auth::links::routes())
+        .merge(auth::providers::routes())
         .merge(account::routes())
         .merge(account::second_factor::routes())
         .merge(start::routes())

@@ -21,6 +21,7 @@ pub mod endpoints;
 mod feed;
 pub mod grants;
 pub mod idempotency;
+pub mod identities;
 pub mod invites;
 pub mod login_sessions;
 pub mod members;

@@ -17,6 +17,8 @@ record! {
         pub expires_at: DateTime<Utc>,
         pub user_agent: String,
         pub address: String,
+        /// The identity provider that it came in by; absent where it was a password or a mailed link.
+        pub issuer: Option<String>,
     }
 }
 
@@ -28,6 +30,8 @@ pub struct NewLoginSession<'a> {
     pub expires_at: DateTime<Utc>,
     pub user_agent: &'a str,
     pub address: &'a str,
+    /// The identity provider that it came in by.
+    pub issuer: Option<&'a str>,
 }
 
 /// Opens a session.
@@ -40,15 +44,16 @@ pub async fn create(
     execute!(
         conn,
         "INSERT INTO login_sessions
-             (id, user_id, token_hash, created_at, last_seen_at, expires_at, user_agent, address)
-         VALUES ($1, $2, $3, $4, $4, $5, $6, $7)",
+             (id, user_id, token_hash, created_at, last_seen_at, expires_at, user_agent, address, issuer)
+         VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8)",
         id,
         new.user,
         new.token_hash,
         now,
         new.expires_at,
         new.user_agent,
-        new.address
+        new.address,
+        new.issuer
     )?;
     Ok(LoginSession {
         id,
@@ -58,6 +63,7 @@ pub async fn create(
         expires_at: micros(new.expires_at),
         user_agent: new.user_agent.to_owned(),
         address: new.address.to_owned(),
+        issuer: new.issuer.map(str::to_owned),
     })
 }
 
@@ -70,7 +76,8 @@ pub async fn find_live(
     Ok(fetch_optional!(
         conn,
         LoginSession,
-        "SELECT s.id, s.user_id, s.created_at, s.last_seen_at, s.expires_at, s.user_agent, s.address
+        "SELECT s.id, s.user_id, s.created_at, s.last_seen_at, s.expires_at, s.user_agent, s.address,
+                s.issuer
          FROM login_sessions s JOIN users u ON u.id = s.user_id
          WHERE s.token_hash = $1 AND s.expires_at > $2 AND NOT u.disabled",
         token_hash,
@@ -128,7 +135,7 @@ pub async fn list(
     Ok(fetch_all!(
         conn,
         LoginSession,
-        "SELECT id, user_id, created_at, last_seen_at, expires_at, user_agent, address
+        "SELECT id, user_id, created_at, last_seen_at, expires_at, user_agent, address, issuer
          FROM login_sessions WHERE user_id = $1 AND expires_at > $2 ORDER BY id DESC LIMIT 200",
         user,
         now

@@ -29,6 +29,8 @@ record! {
         pub user_id: UserId,
         pub created_at: DateTime<Utc>,
         pub expires_at: DateTime<Utc>,
+        /// The identity provider that the first factor came by.
+        pub issuer: Option<String>,
     }
 }
 
@@ -147,18 +149,20 @@ pub async fn create_half(
     conn: &mut Conn<'_>,
     user: UserId,
     token_hash: &[u8],
+    issuer: Option<&str>,
     expires_at: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     execute!(
         conn,
-        "INSERT INTO half_logins (id, user_id, token_hash, created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO half_logins (id, user_id, token_hash, created_at, expires_at, issuer)
+         VALUES ($1, $2, $3, $4, $5, $6)",
         Uuid::now_v7(),
         user,
         token_hash,
         now,
-        expires_at
+        expires_at,
+        issuer
     )?;
     Ok(())
 }
@@ -172,7 +176,7 @@ pub async fn find_half(
     Ok(fetch_optional!(
         conn,
         HalfLogin,
-        "SELECT h.id, h.user_id, h.created_at, h.expires_at
+        "SELECT h.id, h.user_id, h.created_at, h.expires_at, h.issuer
          FROM half_logins h JOIN users u ON u.id = h.user_id
          WHERE h.token_hash = $1 AND h.expires_at > $2 AND NOT u.disabled",
         token_hash,

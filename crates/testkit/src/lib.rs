@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod clock;
 pub mod columns;
 pub mod db;
+pub mod fake_issuer;
 pub mod fake_registry;
 pub mod http;
 pub mod mcp_server;
@@ -22,6 +23,7 @@ pub mod tamper;
 pub mod webhook_sink;
 
 pub use clock::TestClock;
+pub use fake_issuer::FakeIssuer;
 pub use mcp_server::{Behaviour, FakeServer, Framing, Seen};
 pub use plug::Plug;
 pub use postgres_server::PostgresServer;

@@ -4,17 +4,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, USER_AGENT};
-use http::{HeaderValue, Method, Request};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use sluice_domain::{ServerId, Transport};
 use url::Url;
 use uuid::Uuid;
 
-use crate::send::{Prepared, SendError, Upstream};
-use crate::target::Target;
-
-const CONNECT: Duration = Duration::from_secs(10);
+use crate::fetch::Fetch;
+use crate::send::{SendError, Upstream};
 
 /// What is to be read.
 #[derive(Debug, Clone)]
@@ -51,35 +45,10 @@ pub enum GetError {
 impl Upstream {
     /// Reads a document.
     pub async fn get(&self, get: &Get) -> Result<Got, GetError> {
-        let reading = self.read_document(get);
-        tokio::time::timeout(get.time, reading).await.unwrap_or(Err(GetError::Slow(get.time)))
-    }
-
-    async fn read_document(&self, get: &Get) -> Result<Got, GetError> {
-        let target = Target {
-            server: ServerId::from_uuid(get.owner),
-            url: get.url.clone(),
-            headers: Vec::new(),
-            transport: Transport::StreamableHttp,
-            connect_timeout: CONNECT,
-            idle_timeout: get.time,
-            revision: 0,
-            prepared: Prepared::default(),
-        };
-        let mut request = Request::new(Full::new(Bytes::new()));
-        *request.method_mut() = Method::GET;
-        let headers = request.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(
-            USER_AGENT,
-            HeaderValue::from_static(concat!("sluice/", env!("CARGO_PKG_VERSION"))),
-        );
-        let response = self.send(&target, request).await.map_err(GetError::Send)?;
-        let (parts, body) = response.into_parts();
-        let body = Limited::new(body, get.most).collect().await.map_err(|error| {
-            let large = error.downcast_ref::<LengthLimitError>().is_some();
-            if large { GetError::TooLarge(get.most) } else { GetError::Cut }
-        })?;
-        Ok(Got { status: parts.status.as_u16(), body: body.to_bytes() })
+        let Get { owner, url, most, time } = get;
+        let (headers, form) = (Vec::new(), None);
+        let fetch =
+            Fetch { owner: *owner, url: url.clone(), headers, form, most: *most, time: *time };
+        self.fetch(&fetch).await
     }
 }

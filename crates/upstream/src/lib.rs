@@ -4,6 +4,7 @@
 mod addresses;
 mod check;
 mod connect;
+mod fetch;
 mod get;
 mod hash;
 mod idle;
@@ -15,6 +16,7 @@ mod send;
 mod target;
 
 pub use check::UrlProblem;
+pub use fetch::Fetch;
 pub use get::{Get, GetError, Got};
 pub use hash::definition_hash;
 pub use idle::{IdleBody, IdleError};

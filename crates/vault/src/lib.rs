@@ -3,6 +3,7 @@
 
 mod base62;
 mod headers;
+mod jwt;
 mod keyfile;
 mod keys;
 mod mac;
@@ -14,9 +15,11 @@ mod totp;
 mod webhook;
 
 pub use headers::UpstreamHeaders;
+pub use jwt::{Jwks, JwtError};
 pub use keyfile::{KeyFileError, load_or_create};
 pub use keys::{KeysError, Vault, generate_master_key};
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, PasswordError, Passwords};
+pub use random::{random_word, same};
 pub use seal::{Place, SealError};
 pub use token::{Issued, TokenHash, TokenKind, parse_token};
 pub use totp::{RecoveryCode, TOTP_PERIOD_S, TotpSecret};

@@ -43,6 +43,12 @@ impl Place {
         Self::new(nowhere, "totp_factors", user.uuid(), "sealed_secret")
     }
 
+    /// What a browser keeps while its person is at an identity provider: a cookie, in no row.
+    pub const fn provider_flow() -> Self {
+        let nowhere = Uuid::nil();
+        Self::new(WorkspaceId::from_uuid(nowhere), "cookies", nowhere, "provider_flow")
+    }
+
     /// Any other sealed column.
     pub const fn new(
         workspace: WorkspaceId,

@@ -1,12 +1,12 @@
-//! The cookies: the login's token, that of a login which waits for its second factor, and a random mark
-//! for forms before there is a login.
+//! The cookies: the login's token, that of a login which waits for its second factor, what binds a
+//! visit to an identity provider to the browser, and a random mark for forms before there is a login.
 //! `__Host-` names bind them to this host and to https (RFC 6265bis section 4.1.3).
 
 use axum::http::HeaderMap;
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use secrecy::{ExposeSecret, SecretString};
-use sluice_control::{HalfIn, LOGIN_AT_MOST, LoggedIn};
+use sluice_control::{HalfIn, LOGIN_AT_MOST, LoggedIn, ProviderFlow};
 
 use crate::WebState;
 
@@ -20,6 +20,10 @@ fn session_name(state: &WebState) -> &'static str {
 
 fn half_name(state: &WebState) -> &'static str {
     named(state, "sluice_half", "__Host-sluice_half")
+}
+
+fn flow_name(state: &WebState) -> &'static str {
+    named(state, "sluice_flow", "__Host-sluice_flow")
 }
 
 fn mark_name(state: &WebState) -> &'static str {
@@ -62,6 +66,22 @@ pub fn start_half(state: &WebState, jar: CookieJar, half: &HalfIn) -> CookieJar 
 pub fn half_token(state: &WebState, headers: &HeaderMap) -> Option<SecretString> {
     let jar = CookieJar::from_headers(headers);
     jar.get(half_name(state)).map(|cookie| SecretString::from(cookie.value()))
+}
+
+/// The cookie that binds a visit to an identity provider to this browser.
+pub fn start_flow(state: &WebState, jar: CookieJar, flow: &ProviderFlow) -> CookieJar {
+    jar.add(cookie(state, flow_name(state), flow.cookie.expose_secret().to_owned()))
+}
+
+/// What [`start_flow`] left, if the request has it.
+pub fn flow_cookie(state: &WebState, headers: &HeaderMap) -> Option<SecretString> {
+    let jar = CookieJar::from_headers(headers);
+    jar.get(flow_name(state)).map(|cookie| SecretString::from(cookie.value()))
+}
+
+/// Drops what [`start_flow`] left: it is good for one answer.
+pub fn end_flow(state: &WebState, jar: CookieJar) -> CookieJar {
+    jar.add(removal(state, flow_name(state)))
 }
 
 /// Drops the cookies; the login itself is ended by `Control::log_out`.

@@ -21,7 +21,9 @@ mod state;
 
 pub use address::{ClientAddress, UserAgent};
 pub use bearer::{As, Bearer};
-pub use cookies::{end_session, half_token, start_half, start_session};
+pub use cookies::{
+    end_flow, end_session, flow_cookie, half_token, start_flow, start_half, start_session,
+};
 pub use csrf::{CSRF_FIELD, Csrf};
 pub use cursor::{Cursor, CursorError};
 pub use etag::{IfMatch, MaybeIfMatch, etag};

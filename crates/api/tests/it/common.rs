@@ -109,6 +109,7 @@ impl Api {
                 signup: Signup::Open,
                 example_url: None,
                 bounds,
+                providers: Vec::new(),
             },
         };
         let control = Control::new(parts, clock.function());

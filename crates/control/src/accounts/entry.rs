@@ -77,7 +77,7 @@ impl Control {
         if !second_factor::end_half(conn, half.id).await? {
             return Err(over());
         }
-        let login = open(conn, &user, from, now).await?;
+        let login = open(conn, &user, from, half.issuer.as_deref(), now).await?;
         if proven == Proven::RecoveryCode {
             let actor = Actor {
                 user: user.id,
@@ -97,21 +97,23 @@ impl Control {
 pub(super) const WRONG_CODE: &str =
     "this code is wrong, was used already, or its time is over; wait for the next one";
 
-/// Opens a login for somebody who proved the first factor, or asks for the second.
-pub(super) async fn admit(
+/// Opens a login for somebody who proved the first factor, or asks for the second. The issuer is the
+/// identity provider that vouched for them.
+pub(crate) async fn admit(
     conn: &mut Conn<'_>,
     user: &User,
     from: &Origin,
+    issuer: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<Entry, ControlError> {
     let factor = second_factor::find(conn, user.id).await?;
     if factor.is_none_or(|factor| factor.confirmed_at.is_none()) {
-        return Ok(Entry::In(open(conn, user, from, now).await?));
+        return Ok(Entry::In(open(conn, user, from, issuer, now).await?));
     }
-    let (issued, expires_at) = (Issued::new(TokenKind::Half), after(now, HALF_LIFE));
-    let hash = TokenHash::as_bytes(&issued.hash);
-    second_factor::create_half(conn, user.id, hash, expires_at, now).await?;
-    Ok(Entry::Half(HalfIn { token: issued.token, expires_at }))
+    let (half, expires_at) = (Issued::new(TokenKind::Half), after(now, HALF_LIFE));
+    let hash = TokenHash::as_bytes(&half.hash);
+    second_factor::create_half(conn, user.id, hash, issuer, expires_at, now).await?;
+    Ok(Entry::Half(HalfIn { token: half.token, expires_at }))
 }
 
 /// Opens a login. Only for an account that was just made, and for whoever passed [`admit`].
@@ -119,21 +121,23 @@ pub(super) async fn open(
     conn: &mut Conn<'_>,
     user: &User,
     from: &Origin,
+    issuer: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<LoggedIn, ControlError> {
-    let issued = Issued::new(TokenKind::Session);
+    let made = Issued::new(TokenKind::Session);
     let expires_at = after(now, LOGIN_IDLE);
     let agent: String = from.user_agent.chars().take(MAX_USER_AGENT_CHARS).collect();
     let new = login_sessions::NewLoginSession {
         user: user.id,
-        token_hash: TokenHash::as_bytes(&issued.hash),
+        token_hash: TokenHash::as_bytes(&made.hash),
         expires_at,
         user_agent: &agent,
         address: &from.address,
+        issuer,
     };
     let session = login_sessions::create(conn, new, now).await?;
     Ok(LoggedIn {
-        token: issued.token,
+        token: made.token,
         session: session.id,
         expires_at,
         user: user.id,

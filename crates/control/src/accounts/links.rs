@@ -194,7 +194,7 @@ impl Control {
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         let user = self.used(conn, token, LinkPurpose::SignIn).await?;
-        let entry = admit(conn, &user, from, self.now()).await?;
+        let entry = admit(conn, &user, from, None, self.now()).await?;
         tx.commit().await?;
         Ok(entry)
     }
@@ -219,7 +219,7 @@ impl Control {
         login_sessions::revoke_all(conn, user.id, None).await?;
         account_links::end_all(conn, user.id, None, now).await?;
         self.tell_of_new_password(conn, &user).await?;
-        let entry = admit(conn, &user, from, now).await?;
+        let entry = admit(conn, &user, from, None, now).await?;
         tx.commit().await?;
         tracing::info!(user = %user.id, "Set a new password by a mailed link");
         Ok(entry)

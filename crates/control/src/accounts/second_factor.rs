@@ -187,7 +187,11 @@ impl Control {
     }
 
     /// The password again; of an account without one, a login that is young.
-    async fn step_up(&self, actor: &Actor, password: SecretString) -> Result<(), ControlError> {
+    pub(crate) async fn step_up(
+        &self,
+        actor: &Actor,
+        password: SecretString,
+    ) -> Result<(), ControlError> {
         let mut tx = self.read().await?;
         let conn = &mut tx.conn();
         let user = users::find(conn, actor.user).await?;

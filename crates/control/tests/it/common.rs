@@ -5,7 +5,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 use sluice_control::{
     Actor, Admin, Bounds, Connected, Control, ControlError, ControlParts, ControlSettings, Entry,
-    LoggedIn, Origin, Permission, PolicyManager, ServerForm, SignUp, Signup, Viewer,
+    LoggedIn, Origin, Permission, PolicyManager, Provider, ServerForm, SignUp, Signup, Viewer,
 };
 use sluice_domain::{Role, ServerId};
 use sluice_limits::Counters;
@@ -63,6 +63,7 @@ fn control(
         signup,
         example_url: None,
         bounds: Bounds::default(),
+        providers: Vec::new(),
     };
     let parts = ControlParts {
         db: db.clone(),
@@ -125,6 +126,20 @@ impl World {
             counters: self.counters.clone(),
             mailer: None,
             settings: self.control.settings().clone(),
+        };
+        Control::new(parts, self.clock.function())
+    }
+
+    /// The same installation with identity providers.
+    pub(crate) fn vouched_by(&self, providers: Vec<Provider>) -> Control {
+        let upstream = UpstreamOptions { allow_private: true, ..UpstreamOptions::default() };
+        let parts = ControlParts {
+            db: self.db.clone(),
+            vault: Arc::clone(&self.vault),
+            upstream: Arc::new(Upstream::new(upstream)),
+            counters: self.counters.clone(),
+            mailer: None,
+            settings: ControlSettings { providers, ..self.control.settings().clone() },
         };
         Control::new(parts, self.clock.function())
     }

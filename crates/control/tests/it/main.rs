@@ -14,6 +14,7 @@ mod operator;
 mod parking;
 mod permissions;
 mod policies;
+mod providers;
 mod second_factor;
 mod servers;
 mod workspaces;

@@ -36,7 +36,7 @@ fn shown(world: &World, app: &TotpSecret, steps: i64) -> SecretString {
 }
 
 /// Somebody with the factor on, in the next step of the app; the recovery codes as well.
-async fn with_factor(world: &World, actor: &Actor) -> (TotpSecret, Vec<SecretString>) {
+pub(crate) async fn with_factor(world: &World, actor: &Actor) -> (TotpSecret, Vec<SecretString>) {
     world.control.begin_second_factor(actor, secret(PASSWORD)).await.expect("begins");
     let app = app(world, actor).await;
     let codes =

@@ -10,7 +10,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use sluice_api::ApiState;
-use sluice_control::{Bounds, Control, ControlParts, ControlSettings, Signup};
+use sluice_control::{Bounds, Control, ControlParts, ControlSettings, Provider, Signup};
 use sluice_dashboard::DashboardState;
 use sluice_limits::Counters;
 use sluice_store::Db;
@@ -62,6 +62,17 @@ impl World {
         counters: Counters,
         mailer: Option<Mailer>,
     ) -> Self {
+        Self::vouched(fresh, clock, counters, mailer, Vec::new()).await
+    }
+
+    /// With identity providers.
+    pub(crate) async fn vouched(
+        fresh: FreshDatabase,
+        clock: TestClock,
+        counters: Counters,
+        mailer: Option<Mailer>,
+        providers: Vec<Provider>,
+    ) -> Self {
         let db = fresh.connect().await;
         let upstream = Upstream::new(UpstreamOptions { allow_private: true, ..Default::default() });
         let example = FakeServer::start().await;
@@ -72,6 +83,7 @@ impl World {
             signup: Signup::Open,
             example_url: Some(example.url().parse().expect("a URL")),
             bounds: wide(),
+            providers,
         };
         let vault = Arc::new(Vault::from_keys(&generate_master_key("k1")).expect("a key"));
         let parts = ControlParts {

@@ -13,6 +13,7 @@ mod limits;
 mod logs;
 mod notifications;
 mod policies;
+mod providers;
 mod public;
 mod routes;
 mod second_factor;

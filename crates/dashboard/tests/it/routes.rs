@@ -49,10 +49,12 @@ const PUBLIC: [&str; 26] = [
 ];
 
 /// Where people come in: these have rules of their own, in tests of their own.
-const ENTRANCES: [&str; 12] = [
+const ENTRANCES: [&str; 14] = [
     "/signup",
     "/login",
     "/login/code",
+    "/login/with/{provider}",
+    "/login/with/{provider}/callback",
     "/logout",
     "/forgot",
     "/join/{token}",

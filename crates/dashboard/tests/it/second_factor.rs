@@ -37,8 +37,8 @@ fn codes(page: &Page) -> Vec<String> {
 
 /// Sets it up, and gives the recovery codes.
 async fn set_up(world: &World, browser: &mut Browser) -> Vec<String> {
-    let begin = format!("{AT}/begin");
-    let begun = browser.submit_to(AT, &begin, &[("password", PASSWORD)]).await;
+    let action = format!("{AT}/begin");
+    let begun = browser.submit_to(AT, &action, &[("password", PASSWORD)]).await;
     assert_eq!(begun.status, StatusCode::OK);
     let confirm = format!("{AT}/confirm");
     let shown = browser.go_on(&begun, AT, &confirm, &[("code", &code(world).await)]).await;
@@ -52,12 +52,12 @@ async fn it_is_set_up_by_picture_or_text_and_confirmed_by_a_code() {
     let world = World::new().await;
     let mut browser = world.admin().await;
     browser.get("/account").await.says("Off. With it, signing in also asks");
-    let begin = format!("{AT}/begin");
-    let wrong = browser.submit_to(AT, &begin, &[("password", "not it at all")]).await;
+    let action = format!("{AT}/begin");
+    let wrong = browser.submit_to(AT, &action, &[("password", "not it at all")]).await;
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
     wrong.says("This is not your password.");
     assert!(!wrong.body.contains("<svg class=\"qr\""), "nothing is shown without the password");
-    let begun = browser.submit_to(AT, &begin, &[("password", PASSWORD)]).await;
+    let begun = browser.submit_to(AT, &action, &[("password", PASSWORD)]).await;
     assert!(begun.body.contains("<svg class=\"qr\" role=\"img\""), "{}", begun.body);
     assert!(
         begun

@@ -139,6 +139,7 @@ impl Ground {
             },
             example_url,
             bounds: Bounds::default(),
+            providers: self.args.providers.read().map_err(Failure::settings)?,
         };
         let parts = ControlParts {
             db: self.stores.db.clone(),

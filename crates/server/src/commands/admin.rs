@@ -161,29 +161,8 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             say!("{}", told(&found));
         }
         Admin::SetLimits { workspace, servers, grants, calls_per_day, log_days, storage } => {
-            let change = |mut limits: WorkspaceLimits| {
-                let set = |limit: &mut Option<u32>, most: Option<Most>| {
-                    if let Some(Most(most)) = most {
-                        *limit = most;
-                    }
-                };
-                set(&mut limits.servers, servers);
-                set(&mut limits.grants, grants);
-                set(&mut limits.calls_per_day, calls_per_day);
-                set(&mut limits.log_days, log_days);
-                limits
-            };
-            let limits =
-                operator(&storage).await?.set_limits(&workspace, change).await.map_err(refused)?;
-            let shown =
-                |limit: Option<u32>| limit.map_or("default".to_owned(), |most| most.to_string());
-            say!(
-                "The workspace {workspace} may have: servers {}, live grants {}, calls a day {}, days of log {}.",
-                shown(limits.servers),
-                shown(limits.grants),
-                shown(limits.calls_per_day),
-                shown(limits.log_days)
-            );
+            let wanted = [servers, grants, calls_per_day, log_days];
+            set_limits(&storage, &workspace, wanted).await?;
         }
         Admin::Suspend { workspace, undo, storage } => {
             operator(&storage).await?.suspend(&workspace, !undo).await.map_err(refused)?;
@@ -191,6 +170,33 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             say!("The workspace {workspace} is switched {state}.");
         }
     }
+    Ok(())
+}
+
+/// Sets what a workspace may have, in the order of the flags, and shows it.
+async fn set_limits(storage: &StorageArgs, workspace: &str, wanted: [Option<Most>; 4]) -> Outcome {
+    let [servers, grants, calls_per_day, log_days] = wanted;
+    let change = |mut limits: WorkspaceLimits| {
+        let set = |limit: &mut Option<u32>, most: Option<Most>| {
+            if let Some(Most(most)) = most {
+                *limit = most;
+            }
+        };
+        set(&mut limits.servers, servers);
+        set(&mut limits.grants, grants);
+        set(&mut limits.calls_per_day, calls_per_day);
+        set(&mut limits.log_days, log_days);
+        limits
+    };
+    let limits = operator(storage).await?.set_limits(workspace, change).await.map_err(refused)?;
+    let shown = |limit: Option<u32>| limit.map_or("default".to_owned(), |most| most.to_string());
+    say!(
+        "The workspace {workspace} may have: servers {}, live grants {}, calls a day {}, days of log {}.",
+        shown(limits.servers),
+        shown(limits.grants),
+        shown(limits.calls_per_day),
+        shown(limits.log_days)
+    );
     Ok(())
 }
 

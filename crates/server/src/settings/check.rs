@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-use super::{NetworkArgs, ServeArgs, StorageArgs};
+use super::{NetworkArgs, ProviderError, ServeArgs, StorageArgs};
 
 /// Settings that do not go together, with the way out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,12 +37,15 @@ pub(crate) enum SettingsError {
         "`--allowed-hosts` has an entry that is no host name: `{0}`; write names or addresses without scheme and port"
     )]
     AllowedHost(String),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
 }
 
 impl ServeArgs {
     /// Checks all settings against each other.
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
         self.network.check()?;
+        self.providers.read()?;
         self.storage.check()
     }
 }
@@ -130,10 +133,14 @@ mod tests {
     #[test]
     fn settings_that_contradict_each_other_are_refused() {
         let same = ["--listen", "127.0.0.1:81", "--proxy-listen", "127.0.0.1:81"];
-        let table: [(&[&str], Result<(), SettingsError>); 9] = [
+        let table: [(&[&str], Result<(), SettingsError>); 10] = [
             (&[], Ok(())),
             (&["--redis-url", "redis://r"], Err(SettingsError::RedisWithSqlite)),
             (&["--redis-url", "redis://r", "--database-url", "postgres://d"], Ok(())),
+            (
+                &["--login-providers", "okta id secret"],
+                Err(SettingsError::Provider(ProviderError::Unknown(1, "okta".to_owned()))),
+            ),
             (&["--database-url", "mysql://d"], Err(SettingsError::DatabaseScheme)),
             (&same, Err(SettingsError::SameAddress { other: "--proxy-listen" })),
             (

@@ -5,6 +5,7 @@ mod check;
 mod limits;
 mod mail;
 mod network;
+mod providers;
 mod storage;
 mod words;
 
@@ -13,6 +14,7 @@ use clap::Args;
 pub(crate) use limits::BoundsArgs;
 pub(crate) use mail::MailArgs;
 pub(crate) use network::{NetworkArgs, Places};
+pub(crate) use providers::{ProviderArgs, ProviderError};
 pub(crate) use storage::StorageArgs;
 pub(crate) use words::{LogFormat, LogUnavailable, Part, SignupWord};
 
@@ -27,6 +29,8 @@ pub(crate) struct ServeArgs {
     pub(crate) bounds: BoundsArgs,
     #[command(flatten)]
     pub(crate) mail: MailArgs,
+    #[command(flatten)]
+    pub(crate) providers: ProviderArgs,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

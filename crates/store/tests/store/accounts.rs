@@ -53,6 +53,7 @@ on_both! {
                 expires_at: later(60),
                 user_agent: "Firefox",
                 address: "::1",
+                issuer: None,
             };
             made.push(login_sessions::create(conn, new, now()).await.unwrap());
         }

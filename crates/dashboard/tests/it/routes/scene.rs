@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use http::{Method, Request};
 use http_body_util::BodyExt;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use sluice_control::operator::Operator;
+use sluice_control::{Provider, ProviderKind};
 use sluice_domain::{ApprovalId, CallId, CallRecord, CallTiming, Code, Outcome, Role};
 use sluice_domain::{GrantId, PolicyId, ReservationId, ServerId, WorkspaceId};
 use sluice_limits::Counters;
 use sluice_store::approvals::{self, NewApproval};
-use sluice_store::{calls, workspaces};
+use sluice_store::identities::{self, NewIdentity};
+use sluice_store::{calls, users, workspaces};
 use sluice_testkit::TestClock;
 use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::mcp_server::tool;
@@ -68,6 +70,7 @@ impl Things {
             ("/notification-deliveries/{id}", "delivery"),
             ("/account/sessions/{id}", "session"),
             ("/account/workspaces/{id}", "workspace"),
+            ("/account/identities/{id}", "identity"),
         ];
         let of = of.iter().find(|(part, _)| path.contains(part));
         let mut out = path.replace("{ws}", slug);
@@ -87,6 +90,7 @@ impl Things {
             ("{page}", "api"),
             ("{name}", "made-up"),
             ("{part}", "made-up"),
+            ("{provider}", "acme"),
         ] {
             out = out.replace(name, value);
         }
@@ -110,7 +114,7 @@ impl Scene {
     pub(super) async fn new(fresh: FreshDatabase) -> Self {
         let clock = TestClock::at("2026-11-30T12:00:00Z");
         let counters = Counters::in_memory(clock.function());
-        let world = World::on(fresh, clock, counters, None).await;
+        let world = World::vouched(fresh, clock, counters, None, vec![provider()]).await;
         world.upstream.tools(vec![tool("executePython", "Execute Python code in a sandbox")]);
         let vault = std::sync::Arc::clone(&world.vault);
         let operator = Operator::new(world.db.clone(), vault, world.clock.function());
@@ -234,6 +238,7 @@ impl Scene {
             ("n", n.to_string()),
             ("session", self.first.get("session").to_owned()),
             ("workspace", self.first.get("workspace").to_owned()),
+            ("identity", self.first.get("identity").to_owned()),
         ]))
     }
 
@@ -257,6 +262,19 @@ impl Scene {
         let mut gone = body.split("/account/workspaces/").skip(1);
         let gone = gone.next().and_then(|rest| rest.split('/').next()).expect("a deleted one");
         things.0.insert("workspace", gone.to_owned());
+        things.0.insert("identity", self.identity_of("ada@example.test").await);
+    }
+
+    /// Links somebody to a provider; gives the link's id.
+    async fn identity_of(&self, email: &str) -> String {
+        let mut tx = self.world.db.begin().await.expect("begins");
+        let conn = &mut tx.conn();
+        let user = users::find_by_email(conn, email).await.expect("reads").expect("is there").id;
+        let new = NewIdentity { user, issuer: "https://id.example", subject: "1", email };
+        identities::create(conn, new, self.world.clock.now()).await.expect("links");
+        let all = identities::list(conn, user).await.expect("lists");
+        tx.commit().await.expect("commits");
+        all[0].id.to_string()
     }
 
     async fn workspace(&self) -> WorkspaceId {
@@ -364,6 +382,18 @@ impl Scene {
         assert!(grant["revoked_at"].is_null(), "{grant}");
         let approval = get(format!("/approvals/{}", id("approval"))).await;
         assert_ne!(approval["status"], "denied", "{approval}");
+    }
+}
+
+/// A provider where nobody answers.
+fn provider() -> Provider {
+    Provider {
+        name: "acme".to_owned(),
+        label: "Acme".to_owned(),
+        kind: ProviderKind::Oidc,
+        issuer: "http://127.0.0.1:1".to_owned(),
+        client_id: "us".to_owned(),
+        client_secret: SecretString::from("secret"),
     }
 }
 

@@ -63,6 +63,7 @@ impl Local {
                 signup: Signup::Closed,
                 example_url: None,
                 bounds: Bounds::default(),
+                providers: Vec::new(),
             },
         };
         let control = Control::new(parts, clock::function());

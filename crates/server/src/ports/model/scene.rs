@@ -275,6 +275,7 @@ impl Scene {
             signup: Signup::Open,
             example_url: None,
             bounds: Bounds::default(),
+            providers: Vec::new(),
         };
         let parts = ControlParts {
             db: db.clone(),
