@@ -258,6 +258,9 @@ await look('example');
 // 13. Public pages and errors.
 for (const [name, path, status] of [
   ['catalogue', '/tools', 200], ['attacks', '/attacks', 200], ['docs', '/docs', 200],
+  ['attack', '/attacks/tool-poisoning', 200], ['severity', '/risk/high', 200], ['category', '/categories/financial', 200],
+  ['guides', '/guides', 200], ['guide', '/guides/code-and-ci-agents', 200], ['report', '/report?page=/tools', 200],
+  ['docs-catalogue', '/docs/catalogue', 200],
   ['docs-policy', '/docs/policy', 200], ['styleguide', '/styleguide', 200], ['not-found', '/nothing', 404],
 ]) {
   at = name;

@@ -84,6 +84,9 @@ macro_rules! with_settings {
             prompts: Option<Access>,
             /// A tool with signs of a poisoned definition waits for review.
             hold_poisoned: Option<bool>,
+            /// What its `tools/list` says, and its public address, may stand in the public catalogue;
+            /// `false` takes it back.
+            publish_tools: Option<bool>,
             /// Keep redacted argument values in the log, not only names.
             log_argument_values: Option<bool>,
             #[schema(minimum = 1, maximum = 60)]
@@ -105,6 +108,7 @@ macro_rules! with_settings {
                     resources: self.resources,
                     prompts: self.prompts,
                     hold_poisoned: self.hold_poisoned,
+                    publish_tools: self.publish_tools,
                     log_argument_values: self.log_argument_values,
                     connect_timeout_s: self.connect_timeout_s,
                     idle_timeout_s: self.idle_timeout_s,
@@ -177,6 +181,7 @@ pub(crate) struct ServerBody {
     resources: &'static str,
     prompts: &'static str,
     hold_poisoned: bool,
+    publish_tools: bool,
     log_argument_values: bool,
     connect_timeout_s: u32,
     idle_timeout_s: u32,
@@ -215,6 +220,7 @@ impl From<ServerView> for ServerBody {
             resources: settings.resources.as_str(),
             prompts: settings.prompts.as_str(),
             hold_poisoned: settings.hold_poisoned,
+            publish_tools: settings.publish_tools,
             log_argument_values: settings.log_argument_values,
             connect_timeout_s: settings.connect_timeout_s,
             idle_timeout_s: settings.idle_timeout_s,

@@ -2,6 +2,9 @@
 //! the server's other tools. Shown before it is saved, and pressing twice changes nothing more.
 
 mod merge;
+mod undo;
+
+pub use undo::Undone;
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{PolicyId, PolicyKind, ServerId, ToolState};
@@ -146,7 +149,7 @@ impl Control {
         now: DateTime<Utc>,
     ) -> Result<Policy, ControlError> {
         let workspace = manager.workspace;
-        let note = format!("Recommended rule of `{tool}`");
+        let note = format!("{}`{tool}`", undo::PRESSED);
         let new = version(&preview.after, manager.actor.maker(), &note);
         if let Some(before) = found {
             let expected = Some(before.version);

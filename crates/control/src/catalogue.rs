@@ -1,13 +1,15 @@
-//! The public catalogue: what registries and files tell, kept beside the starter set of the binary, and an
-//! index of both in memory for search and lists. It belongs to no workspace and asks for no permission.
+//! The public catalogue: what registries, files and workspaces that agreed tell, kept beside the starter set of the binary,
+//! and an index of all in memory for search and lists. It belongs to no workspace and asks for no permission.
 
 mod keep;
 mod reports;
+pub(crate) mod share;
 mod shelf;
 mod sync;
 
 pub use keep::Kept;
 pub use reports::ReportForm;
+pub use share::Publication;
 pub(crate) use shelf::InUse;
 pub use shelf::{Shelf, ShelfHit, ShelfServer, ShelfTool};
 pub use sluice_store::catalogue::Report;
@@ -151,7 +153,12 @@ async fn whole(
 ) -> Result<CatalogueRecord, ControlError> {
     let mut entry = entry(server)?;
     let tools = catalogue::tools(conn, server.id).await?;
-    entry.tools_complete = server.tools_first_at.is_some();
+    let is_shared = server.origin == share::ORIGIN;
+    // What is given by a workspace may leave something out.
+    entry.tools_complete = server.tools_first_at.is_some() && !is_shared;
+    if let (true, Some(read)) = (is_shared, server.tools_last_at) {
+        entry.as_of = read.format("%Y-%m-%d").to_string();
+    }
     entry.tools = tools
         .iter()
         .map(|tool| serde_json::from_str::<ToolDefinition>(&tool.definition))

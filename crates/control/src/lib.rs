@@ -37,7 +37,7 @@ pub use accounts::{
     SecondFactorView, SignUp,
 };
 pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
-pub use apply::{Applied, Apply, Preview, RestOf};
+pub use apply::{Applied, Apply, Preview, RestOf, Undone};
 pub use approvals::{
     ApprovalEventView, ApprovalNews, ApprovalView, ApprovalsOf, Choice, Decided, DecisionView,
     ExceptionState, ExceptionView, InboxKey, LinkView, MAX_ALLOW, OpenLink, PastDecisions,

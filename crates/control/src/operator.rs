@@ -27,6 +27,7 @@ pub use leaked::Leaked;
 
 use crate::accounts::new_password;
 use crate::audit::{Event, record_operator};
+use crate::catalogue::share;
 use crate::workspaces::make_workspace;
 use crate::{ControlError, text};
 
@@ -335,6 +336,9 @@ impl Operator {
         let found = workspaces::find_by_slug(conn, slug).await?;
         let workspace = found.ok_or(ControlError::NotFound("workspace"))?;
         workspaces::set_suspended(conn, workspace.id, suspended, now).await?;
+        if suspended {
+            share::take_back_all(conn, workspace.id, now).await?;
+        }
         let action = if suspended { "workspace.suspend" } else { "workspace.resume" };
         let id = workspace.id.to_string();
         let event = Event::new(action, ("workspace", &id, &workspace.name));

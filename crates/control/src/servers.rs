@@ -17,6 +17,7 @@ use sluice_vault::UpstreamHeaders;
 use url::Url;
 
 use crate::audit::{self, Event};
+use crate::catalogue::share;
 use crate::error::Faults;
 use crate::page::{Page, PageOf};
 use crate::{Admin, Control, ControlError, Fault, Viewer, text};
@@ -137,8 +138,9 @@ impl Control {
         let url = faults.take(self.check_url("/upstream_url", &form.upstream_url).await);
         form.settings.apply(&mut settings, &mut faults);
         let headers = faults.take(headers::new(&form.auth)).unwrap_or_default();
-        faults.check()?;
         let url = url.map(String::from).unwrap_or_default();
+        faults.take(self.check_publishing(&settings, &url).await);
+        faults.check()?;
         let sealed = (!headers.0.is_empty())
             .then(|| self.inner.vault.seal_headers(admin.workspace, id, &headers));
         let names: Vec<String> = headers.names().map(str::to_owned).collect();
@@ -195,6 +197,10 @@ impl Control {
         };
         let mut settings = before.settings.clone();
         patch.settings.apply(&mut settings, &mut faults);
+        if !before.settings.publish_tools || url.is_some() {
+            let leads = url.as_deref().unwrap_or(&before.upstream_url);
+            faults.take(self.check_publishing(&settings, leads).await);
+        }
         let headers = match &patch.auth {
             Some(auth) => faults.take(self.merged_headers(admin, &before, url.as_deref(), auth)),
             None => faults.take(headers::stay_home(&before, url.as_deref())).and(None),
@@ -213,7 +219,14 @@ impl Control {
             headers: sealed.as_ref().map(|sealed| (sealed.as_deref(), names.as_slice())),
         };
         // What was checked against `before` must still be what is edited.
-        self.save_server(admin, &before, change, expected.is_some()).await
+        let saved = self.save_server(admin, &before, change, expected.is_some()).await?;
+        if saved.settings.publish_tools && !before.settings.publish_tools {
+            let server = self.server_row(admin, id).await?;
+            // A failure stands in the server's record; what is read later is published then.
+            let _noted = self.read_server(admin, &server).await?;
+            return self.server(admin, id).await;
+        }
+        Ok(saved)
     }
 
     async fn save_server(
@@ -243,6 +256,9 @@ impl Control {
         let (text, was, is) = (id.to_string(), for_audit(before), for_audit(&server));
         let event = Event::new("server.update", ("server", &text, &server.name));
         audit::record(conn, workspace, &admin.actor, event.before(&was).after(&is), now).await?;
+        if !server.settings.publish_tools || server.upstream_url != before.upstream_url {
+            share::take_back(conn, workspace, id, now).await?;
+        }
         tx.commit().await?;
         Ok(self.server_view(admin, server))
     }
@@ -264,6 +280,7 @@ impl Control {
         if !servers::delete(conn, admin.workspace, id, now).await? {
             return Err(ControlError::NotFound("server"));
         }
+        share::take_back(conn, admin.workspace, id, now).await?;
         let (text, was) = (id.to_string(), for_audit(&before));
         let event = Event::new("server.delete", ("server", &text, &before.name)).before(&was);
         audit::record(conn, admin.workspace, &admin.actor, event, now).await?;

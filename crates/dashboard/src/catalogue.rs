@@ -103,6 +103,8 @@ pub(crate) struct ToolRow {
     pub(crate) server_path: String,
     pub(crate) category: Category,
     pub(crate) severity: Severity,
+    /// Its definition has signs of poison.
+    pub(crate) poisoned: bool,
     pub(crate) about: String,
 }
 
@@ -116,6 +118,7 @@ impl ToolRow {
             server_path: server.path(),
             category: tool.rating.category,
             severity: tool.rating.severity,
+            poisoned: !tool.findings.is_empty(),
             about: tool.about().to_owned(),
         }
     }
@@ -130,6 +133,7 @@ impl ToolRow {
             server_path,
             category: tool.category,
             severity: tool.severity,
+            poisoned: tool.poisoned,
             about: tool.about.to_string(),
         }
     }
@@ -209,6 +213,11 @@ impl CatalogueTool {
     /// `/tools/{slug}/{tool}`
     pub(crate) fn path(&self, server: &CatalogueServer) -> String {
         format!("{}/{}", server.path(), segment(&self.definition.name))
+    }
+
+    /// The picture that social sites show beside a link.
+    pub(crate) fn card(&self, server: &CatalogueServer) -> String {
+        format!("/cards/{}/{}", server.entry.slug, segment(&self.definition.name))
     }
 
     /// Where the button leads: the choice travels in the query.

@@ -72,6 +72,8 @@ pub struct ServerSettings {
     pub prompts: Access,
     /// A tool with signs of a poisoned definition waits for review before agents see it.
     pub hold_poisoned: bool,
+    /// Its tools' definitions and its public address may stand in the public catalogue.
+    pub publish_tools: bool,
     /// Keep argument values (redacted) in the log, not only their names.
     pub log_argument_values: bool,
     /// Seconds to wait for an upstream connection.
@@ -93,6 +95,7 @@ impl Default for ServerSettings {
             resources: Access::Allow,
             prompts: Access::Allow,
             hold_poisoned: true,
+            publish_tools: false,
             log_argument_values: false,
             connect_timeout_s: 5,
             idle_timeout_s: 300,

@@ -25,6 +25,7 @@ fn facts(inner: &Inner, route: &Route, tool: &str, shown: bool) -> ToolFacts {
     // What only agents were shown was never reviewed, like a new tool.
     let unreviewed = shown && route.record.server.tools_read && route.tool(tool).is_none();
     facts.changed |= unreviewed || inner.seen.differs(route, tool);
+    facts.held |= route.record.server.settings.hold_poisoned && inner.seen.poisoned(route, tool);
     facts
 }
 

@@ -73,7 +73,7 @@ impl AnswerFilter {
             return Ok(list.body);
         }
         let seen = &self.inner.seen;
-        let news = seen.compare(route, &list.tools);
+        let news = seen.compare(route, &list.tools, &*self.inner.tools_seen);
         if news.turned {
             list = self.cut(message, entry)?;
         }

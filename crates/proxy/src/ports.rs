@@ -45,6 +45,9 @@ pub trait ToolsSeen: Send + Sync + 'static {
     /// A list of this server held something that the process had not seen before; `tools` are those that
     /// are not as they were reviewed, or were never reviewed. Called seldom; must not block.
     fn seen(&self, workspace: WorkspaceId, server: ServerId, tools: Vec<ShownTool>);
+
+    /// Whether a definition has signs of poison: asked of what was not reviewed, before an agent sees it.
+    fn is_poisoned(&self, definition: &ToolDefinition) -> bool;
 }
 
 /// What makes two calls the same call for an approval.

@@ -17,7 +17,7 @@ use sluice_limits::Bindings;
 use sluice_mcp::ToolEntry;
 use sluice_upstream::definition_hash;
 
-use crate::ports::ShownTool;
+use crate::ports::{ShownTool, ToolsSeen};
 use crate::route::Route;
 
 /// Names beyond the store's that are remembered for one grant; replicas share them.
@@ -41,8 +41,17 @@ pub(crate) struct SeenTools {
     pages: Cache<(ServerId, u64), Page>,
     seed: RandomState,
     /// Hashes of the definitions that a grant was shown last, where one was not as reviewed.
-    shown: Cache<(GrantId, String), Arc<str>>,
+    shown: Cache<(GrantId, String), Shown>,
+    /// Whether definitions, by their hashes, have signs of poison.
+    scanned: Cache<String, bool>,
     told: Cache<(ServerId, String), ()>,
+}
+
+/// The definition that a grant was shown last.
+#[derive(Clone)]
+struct Shown {
+    hash: Arc<str>,
+    poisoned: bool,
 }
 
 /// What is new about a page.
@@ -70,7 +79,9 @@ impl SeenTools {
             .build();
         let shown = Cache::builder().max_capacity(DEFINITIONS).time_to_idle(REMEMBERED_FOR).build();
         let told = Cache::builder().max_capacity(DEFINITIONS).time_to_live(TOLD_EVERY).build();
-        Self { shared, names, pages, seed: RandomState::new(), shown, told }
+        let scanned =
+            Cache::builder().max_capacity(DEFINITIONS).time_to_idle(REMEMBERED_FOR).build();
+        Self { shared, names, pages, seed: RandomState::new(), shown, scanned, told }
     }
 
     /// Whether the grant was shown this tool, by this replica or another.
@@ -137,8 +148,13 @@ impl SeenTools {
         }
     }
 
-    /// Compares a page with the definitions that were reviewed.
-    pub(crate) fn compare(&self, route: &Route, tools: &[ToolEntry]) -> News {
+    /// Compares a page with the definitions that were reviewed; what was not is looked at for poison.
+    pub(crate) fn compare(
+        &self,
+        route: &Route,
+        tools: &[ToolEntry],
+        scanner: &dyn ToolsSeen,
+    ) -> News {
         let (grant, server) = (route.record.grant.id, route.record.server.id);
         let mut news = News::default();
         let key =
@@ -152,7 +168,8 @@ impl SeenTools {
         });
         for ((name, hash), entry) in page.iter().zip(tools) {
             let as_reviewed = route.tool(name).is_some_and(|tool| tool.definition_hash == *hash);
-            let turned = self.turn(grant, name, hash, as_reviewed);
+            let poisoned = || !as_reviewed && self.scan(hash, entry, scanner);
+            let turned = self.turn(grant, (name, hash), as_reviewed, poisoned);
             news.turned |= turned;
             // One that is as reviewed again is told of too, so that the store can say so.
             let told = || self.told.contains_key(&(server, hash.clone()));
@@ -169,13 +186,19 @@ impl SeenTools {
 
     /// Notes which definition a grant is shown; true if it is another one than before. One that is as
     /// reviewed needs a note only to take another one's place.
-    fn turn(&self, grant: GrantId, name: &str, hash: &str, as_reviewed: bool) -> bool {
+    fn turn(
+        &self,
+        grant: GrantId,
+        (name, hash): (&str, &str),
+        as_reviewed: bool,
+        poisoned: impl FnOnce() -> bool,
+    ) -> bool {
         let key = (grant, name.to_owned());
         match self.shown.get(&key) {
-            Some(known) if *known == *hash => false,
+            Some(known) if *known.hash == *hash => false,
             None if as_reviewed => false,
             _ => {
-                self.shown.insert(key, Arc::from(hash));
+                self.shown.insert(key, Shown { hash: Arc::from(hash), poisoned: poisoned() });
                 true
             }
         }
@@ -185,7 +208,31 @@ impl SeenTools {
     pub(crate) fn differs(&self, route: &Route, name: &str) -> bool {
         let Some(tool) = route.tool(name) else { return false };
         let shown = self.shown.get(&(route.record.grant.id, name.to_owned()));
-        shown.is_some_and(|hash| *hash != *tool.definition_hash)
+        shown.is_some_and(|shown| *shown.hash != *tool.definition_hash)
+    }
+
+    /// Whether the definition that the grant was shown last was never reviewed and has signs of poison.
+    pub(crate) fn poisoned(&self, route: &Route, name: &str) -> bool {
+        let Some(shown) = self.shown.get(&(route.record.grant.id, name.to_owned())) else {
+            return false;
+        };
+        let reviewed = route.tool(name).is_some_and(|tool| *tool.definition_hash == *shown.hash);
+        shown.poisoned && !reviewed
+    }
+
+    /// Looks at a definition once; of one that cannot be read as such, at its whole text.
+    fn scan(&self, hash: &str, entry: &ToolEntry, scanner: &dyn ToolsSeen) -> bool {
+        self.scanned.get_with(hash.to_owned(), || {
+            let whole = || ToolDefinition {
+                name: entry.name.clone(),
+                title: None,
+                description: Some(entry.raw.clone()),
+                input_schema: None,
+                output_schema: None,
+                annotations: None,
+            };
+            scanner.is_poisoned(&definition(entry).unwrap_or_else(whole))
+        })
     }
 }
 

@@ -1,12 +1,17 @@
 //! The public catalogue: records, their tools, what changed, and how far registries were read. It belongs
-//! to no workspace: nothing here takes one, and nothing of one is in it.
+//! to no workspace, and nothing of one is in it but what it agreed to give and can take back (`shared`).
 
 mod insert;
 mod reports;
+mod shared;
 mod sync;
 
 pub use insert::{insert_changes, insert_servers, insert_tools};
 pub use reports::{Report, put_report, remove_report, reports};
+pub use shared::{
+    SharedTools, feeder, find_shared, lock_shared, put_shared, remove_record, remove_shared,
+    sharing,
+};
 pub use sync::{Sync, find_sync, put_sync};
 
 use chrono::{DateTime, Utc};
@@ -52,6 +57,8 @@ record! {
         pub about: String,
         pub category: Category,
         pub severity: Severity,
+        /// Its definition has signs of poison.
+        pub poisoned: bool,
     }
 }
 
@@ -63,6 +70,7 @@ record! {
         pub about: String,
         pub category: Category,
         pub severity: Severity,
+        pub poisoned: bool,
     }
 }
 
@@ -84,7 +92,7 @@ pub mod sql {
     pub const FIND: &str = "SELECT id, slug, origin, entry, is_deleted, is_proven, record_updated_at, \
          tools_first_at, tools_last_at, first_seen_at, changed_at FROM catalogue_servers WHERE slug = $1";
     /// A record's tools in its own order.
-    pub const TOOLS: &str = "SELECT server_id, name, place, definition, about, category, severity \
+    pub const TOOLS: &str = "SELECT server_id, name, place, definition, about, category, severity, poisoned \
          FROM catalogue_tools WHERE server_id = $1 ORDER BY place, name";
     /// A record's newest changes.
     pub const CHANGES: &str = "SELECT id, server_id, at, kind, what FROM catalogue_changes \
@@ -94,7 +102,7 @@ pub mod sql {
          tools_first_at, tools_last_at, first_seen_at, changed_at FROM catalogue_servers \
          WHERE slug > $1 ORDER BY slug LIMIT $2";
     /// The next tools in the order of their key.
-    pub const NEXT_TOOLS: &str = "SELECT server_id, name, about, category, severity FROM catalogue_tools \
+    pub const NEXT_TOOLS: &str = "SELECT server_id, name, about, category, severity, poisoned FROM catalogue_tools \
          WHERE (server_id, name) > ($1, $2) ORDER BY server_id, name LIMIT $3";
 }
 

@@ -20,6 +20,7 @@ pub mod redis_server;
 pub mod sluice;
 pub mod smtp_server;
 pub mod tamper;
+pub mod tls_front;
 pub mod webhook_sink;
 
 pub use clock::TestClock;
@@ -33,4 +34,5 @@ pub use redis_monitor::RedisMonitor;
 pub use redis_server::RedisServer;
 pub use sluice::{Setup, Sluice};
 pub use smtp_server::SmtpServer;
+pub use tls_front::TlsFront;
 pub use webhook_sink::{Posted, WebhookSink};

@@ -53,7 +53,7 @@ impl Service<Uri> for CheckedTcp {
             let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
             let host = uri.host().ok_or(ConnectFault::Dns)?;
             let addresses = resolver.checked(host, uri.port_u16().unwrap_or(default)).await?;
-            let stream = first_of(&alternating(addresses)).await?;
+            let stream = first_of(&alternating(resolver.dialled(addresses))).await?;
             // Small messages must not wait for each other.
             stream.set_nodelay(true).map_err(|_| ConnectFault::Closed)?;
             Ok(TokioIo::new(stream))

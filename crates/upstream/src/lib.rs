@@ -23,7 +23,7 @@ pub use idle::{IdleBody, IdleError};
 pub use mail::{Mail, MailError, MailSettingError, Mailer, MailerOptions};
 pub use post::{Post, Posted};
 pub use read::{ReadError, ToolsRead};
-pub use resolve::Resolve;
+pub use resolve::{Dial, Resolve};
 pub use send::{Prepared, SendError, Upstream, UpstreamOptions};
 pub use target::{Target, TargetError};
 

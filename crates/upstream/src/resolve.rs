@@ -14,10 +14,14 @@ const MAX_ADDRESSES: usize = 32;
 /// A resolver in place of the system's, for tests.
 pub type Resolve = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
 
+/// Where a checked address is connected to in its place, for tests.
+pub type Dial = Arc<dyn Fn(SocketAddr) -> SocketAddr + Send + Sync>;
+
 #[derive(Clone)]
 pub(crate) struct Resolver {
     pub(crate) allow_private: bool,
     pub(crate) instead: Option<Resolve>,
+    pub(crate) dial: Option<Dial>,
 }
 
 impl fmt::Debug for Resolver {
@@ -47,6 +51,19 @@ impl Resolver {
                 .map_err(|refusal| ConnectFault::Refused(refusal.what()))?;
         }
         Ok(found.into_iter().take(MAX_ADDRESSES).map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+
+    /// The same, but no private address, whatever the operator allows.
+    pub(crate) fn strict(&self) -> Self {
+        Self { allow_private: false, ..self.clone() }
+    }
+
+    /// Where to connect for these.
+    pub(crate) fn dialled(&self, addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+        match &self.dial {
+            None => addresses,
+            Some(dial) => addresses.into_iter().map(|address| dial(address)).collect(),
+        }
     }
 
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<IpAddr>> {

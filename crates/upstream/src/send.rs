@@ -26,7 +26,7 @@ use url::Url;
 
 use crate::check::{self, UrlProblem};
 use crate::connect::{Bounded, CheckedTcp, ConnectFault, causes};
-use crate::resolve::{Resolve, Resolver};
+use crate::resolve::{Dial, Resolve, Resolver};
 use crate::target::Target;
 
 /// Connection pools held at once; the least used goes first.
@@ -46,6 +46,8 @@ pub struct UpstreamOptions {
     pub extra_roots: Vec<Vec<u8>>,
     /// A resolver in place of the system's, for tests.
     pub resolve: Option<Resolve>,
+    /// Where checked addresses are connected to in their place, for tests.
+    pub dial: Option<Dial>,
 }
 
 impl fmt::Debug for UpstreamOptions {
@@ -152,7 +154,8 @@ impl fmt::Debug for Upstream {
 impl Upstream {
     /// Made once, and shared.
     pub fn new(options: UpstreamOptions) -> Self {
-        let resolver = Resolver { allow_private: options.allow_private, instead: options.resolve };
+        let (instead, dial) = (options.resolve, options.dial);
+        let resolver = Resolver { allow_private: options.allow_private, instead, dial };
         let pools = Cache::builder().max_capacity(MAX_POOLS).time_to_idle(POOLS_IDLE).build();
         Self { resolver, tls: Arc::new(tls(options.extra_roots)), pools }
     }
@@ -160,6 +163,11 @@ impl Upstream {
     /// Checks an address when it is saved: spelling, scheme, and where its name leads now.
     pub async fn check_url(&self, text: &str) -> Result<Url, UrlProblem> {
         check::check(&self.resolver, text).await
+    }
+
+    /// Whether the address leads to the public internet and nowhere else now, whatever the operator allows.
+    pub async fn check_public(&self, text: &str) -> Result<(), UrlProblem> {
+        check::check(&self.resolver.strict(), text).await.map(|_| ())
     }
 
     /// Sends a request with the target's credentials to the target's address; only method, body and

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sluice_domain::ToolDefinition;
 use sluice_risk::catalogue::registry::{Record, clean};
 use sluice_risk::catalogue::{Identity, Lifecycle, ServerEntry};
-use sluice_risk::classify;
+use sluice_risk::{classify, findings};
 use sluice_store::Conn;
 use sluice_store::catalogue::{self, CatalogueChange, CatalogueServer, CatalogueTool};
 use uuid::Uuid;
@@ -126,6 +126,7 @@ fn row(
         about: clean(about.unwrap_or_default(), MOST_ABOUT),
         category: rating.category,
         severity: rating.severity,
+        poisoned: !findings(definition).is_empty(),
     })
 }
 

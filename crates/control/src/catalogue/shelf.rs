@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use sluice_domain::{Category, Severity};
 use sluice_risk::catalogue::registry::clean;
 use sluice_risk::catalogue::{IndexBuilder, ServerEntry, Texts, WordIndex, starter};
-use sluice_risk::classify;
+use sluice_risk::{classify, findings};
 use sluice_store::Db;
 use sluice_store::catalogue as stored;
 use sluice_store::catalogue::ListedTool;
@@ -37,6 +37,8 @@ pub struct ShelfTool {
     pub name: Box<str>,
     pub category: Category,
     pub severity: Severity,
+    /// Its definition has signs of poison.
+    pub poisoned: bool,
     /// The beginning of what it does.
     pub about: Box<str>,
 }
@@ -145,6 +147,9 @@ struct Building {
     places: HashMap<Uuid, u32>,
 }
 
+/// Category, severity, and whether it looks poisoned.
+type Rated = (Category, Severity, bool);
+
 fn number(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX) & !TOOL
 }
@@ -157,7 +162,9 @@ impl Building {
             for tool in &entry.tools {
                 let rating = classify(tool);
                 let about = tool.description.as_deref().unwrap_or_default();
-                building.tool(server, &tool.name, about, (rating.category, rating.severity));
+                let poisoned = !findings(tool).is_empty();
+                let rating = (rating.category, rating.severity, poisoned);
+                building.tool(server, &tool.name, about, rating);
             }
         }
         building
@@ -181,20 +188,26 @@ impl Building {
         place
     }
 
-    fn tool(&mut self, server: u32, name: &str, about: &str, rating: (Category, Severity)) {
+    fn tool(&mut self, server: u32, name: &str, about: &str, rating: Rated) {
         let place = number(self.tools.len());
         let Some(of) = self.servers.get_mut(server as usize) else { return };
         of.tools += 1;
         self.words.add(&Texts { name, also: &of.title, description: about });
         self.documents.push(place | TOOL);
-        let (category, severity) = rating;
+        let (category, severity, poisoned) = rating;
         let about = clean(about, MOST_ABOUT).into_boxed_str();
-        self.tools.push(ShelfTool { server, name: name.into(), category, severity, about });
+        let name = name.into();
+        self.tools.push(ShelfTool { server, name, category, severity, poisoned, about });
     }
 
     fn listed(&mut self, tool: &ListedTool) {
         if let Some(server) = self.places.get(&tool.server_id).copied() {
-            self.tool(server, &tool.name, &tool.about, (tool.category, tool.severity));
+            self.tool(
+                server,
+                &tool.name,
+                &tool.about,
+                (tool.category, tool.severity, tool.poisoned),
+            );
         }
     }
 

@@ -80,14 +80,17 @@ impl Control {
         server: &Server,
     ) -> Result<Result<ReadReport, ReadFailure>, ControlError> {
         let read = self.ask(workspace, server).await;
+        let public = server.settings.publish_tools
+            && self.inner.upstream.check_public(&server.upstream_url).await.is_ok();
         let now = self.now();
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         let failure = match read {
             Ok(read) => {
-                let rated: Vec<ReadTool> =
-                    read.tools.into_iter().map(|tool| rate(tool, &server.settings)).collect();
+                let rate = |tool: &ToolDefinition| rate(tool.clone(), &server.settings);
+                let rated: Vec<ReadTool> = read.tools.iter().map(rate).collect();
                 let report = tools::replace_read(conn, workspace, server.id, &rated, now).await?;
+                self.give(conn, (server, &read.tools), public, now).await?;
                 let health = Health::Read {
                     protocol_version: Some(&read.protocol_version),
                     server_name: read.server_name.as_deref(),

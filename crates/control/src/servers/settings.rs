@@ -19,6 +19,7 @@ pub struct SettingsPatch {
     pub resources: Option<Access>,
     pub prompts: Option<Access>,
     pub hold_poisoned: Option<bool>,
+    pub publish_tools: Option<bool>,
     pub log_argument_values: Option<bool>,
     /// 1 to 60.
     pub connect_timeout_s: Option<u32>,
@@ -36,7 +37,7 @@ fn set<T>(place: &mut T, value: Option<T>) {
 
 impl SettingsPatch {
     /// What a patch may name.
-    pub const NAMES: [&str; 12] = [
+    pub const NAMES: [&str; 13] = [
         "transport",
         "unknown_tools",
         "on_drift",
@@ -45,6 +46,7 @@ impl SettingsPatch {
         "resources",
         "prompts",
         "hold_poisoned",
+        "publish_tools",
         "log_argument_values",
         "connect_timeout_s",
         "idle_timeout_s",
@@ -62,6 +64,7 @@ impl SettingsPatch {
             resources: Some(settings.resources),
             prompts: Some(settings.prompts),
             hold_poisoned: Some(settings.hold_poisoned),
+            publish_tools: Some(settings.publish_tools),
             log_argument_values: Some(settings.log_argument_values),
             connect_timeout_s: Some(settings.connect_timeout_s),
             idle_timeout_s: Some(settings.idle_timeout_s),
@@ -89,6 +92,7 @@ impl SettingsPatch {
         set(&mut settings.resources, self.resources);
         set(&mut settings.prompts, self.prompts);
         set(&mut settings.hold_poisoned, self.hold_poisoned);
+        set(&mut settings.publish_tools, self.publish_tools);
         set(&mut settings.log_argument_values, self.log_argument_values);
         set(&mut settings.connect_timeout_s, self.connect_timeout_s);
         set(&mut settings.idle_timeout_s, self.idle_timeout_s);

@@ -8,6 +8,7 @@ use sluice_store::workspaces;
 
 use crate::accounts::login_only;
 use crate::audit::{self, Event, record_operator};
+use crate::catalogue::share;
 use crate::members::changed;
 use crate::throttle::after;
 use crate::{Actor, Admin, Control, ControlError};
@@ -48,6 +49,7 @@ impl Control {
         if !workspaces::delete(conn, admin.workspace, now).await? {
             return Err(ControlError::NotFound("workspace"));
         }
+        share::take_back_all(conn, admin.workspace, now).await?;
         let erased_at = after(now, GRACE);
         let (id, what) = (admin.workspace.to_string(), json!({"erased_at": erased_at}));
         let event = Event::new("workspace.delete", ("workspace", &id, &admin.workspace_name));

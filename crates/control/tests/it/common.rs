@@ -12,7 +12,7 @@ use sluice_limits::Counters;
 use sluice_store::Db;
 use sluice_testkit::db::{FreshDatabase, FromFresh};
 use sluice_testkit::mcp_server::tool;
-use sluice_testkit::{FakeServer, TestClock};
+use sluice_testkit::{FakeServer, TestClock, TlsFront};
 use sluice_upstream::{Mailer, Upstream, UpstreamOptions};
 use sluice_vault::{Vault, generate_master_key};
 
@@ -140,6 +140,26 @@ impl World {
             counters: self.counters.clone(),
             mailer: None,
             settings: ControlSettings { providers, ..self.control.settings().clone() },
+        };
+        Control::new(parts, self.clock.function())
+    }
+
+    /// Another process, for which every name leads to `address`, and that to the front.
+    pub(crate) fn leading(&self, front: &TlsFront, address: &'static str) -> Control {
+        let to = front.address;
+        let upstream = UpstreamOptions {
+            allow_private: true,
+            extra_roots: vec![front.authority.clone()],
+            resolve: Some(Arc::new(|_| Ok(vec![address.parse().expect("an address")]))),
+            dial: Some(Arc::new(move |_| to)),
+        };
+        let parts = ControlParts {
+            db: self.db.clone(),
+            vault: Arc::clone(&self.vault),
+            upstream: Arc::new(Upstream::new(upstream)),
+            counters: self.counters.clone(),
+            mailer: None,
+            settings: self.control.settings().clone(),
         };
         Control::new(parts, self.clock.function())
     }

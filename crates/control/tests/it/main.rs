@@ -15,6 +15,7 @@ mod parking;
 mod permissions;
 mod policies;
 mod providers;
+mod publishing;
 mod second_factor;
 mod servers;
 mod workspaces;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use sluice_control::{
     Apply, CallsOf, ControlError, Effect, GrantForm, Page, PolicyForm, RestOf, TrialCall, TrialsOf,
+    Undone,
 };
-use sluice_domain::{CallId, CallRecord, CallTiming, Code, Outcome};
+use sluice_domain::{CallId, CallRecord, CallTiming, Code, Outcome, PolicyId};
 use sluice_policy::Tally;
 use sluice_store::calls;
 use sluice_testkit::on_both;
@@ -122,6 +123,52 @@ on_both! {
         let rest = world.control.apply_recommended(&admin, server, "read_file", rest).await.expect("applies");
         assert_eq!(json(&rest.policy.document)["hide"], json!(["delete_file"]));
         assert_eq!(code(world.control.apply_recommended(&admin, server, "no_such", apply).await), "not_found");
+    }
+
+    async fn a_press_is_taken_back_once_however_often_that_is_asked(world: World) {
+        let admin = world.workspace("Acme", "ann@example.test").await;
+        let server = world.server(&admin).await;
+        let press = async |tool: &'static str| {
+            world.control.apply_recommended(&admin, server, tool, Apply::default()).await.expect("applies").policy
+        };
+        let first = press("executePython").await;
+        let second = press("read_file").await;
+        assert!(world.control.can_undo(&admin, &second).await.expect("looks"));
+        assert_eq!(code(world.control.undo_recommended(&admin, first.id, 1).await), "not_the_last_press");
+        let undo = || world.control.undo_recommended(&admin, second.id, 2);
+        let all = tokio::join!(undo(), undo(), undo());
+        let all = [all.0, all.1, all.2, undo().await].map(|undone| undone.expect("takes it back"));
+        assert_eq!(all.iter().filter(|undone| matches!(undone, Undone::Back(_))).count(), 1, "{all:?}");
+        assert!(all.iter().all(|undone| matches!(undone, Undone::Back(it) | Undone::Already(it) if it.version == 3)), "{all:?}");
+        let policy = world.control.policy(&admin, first.id).await.expect("is there");
+        assert_eq!((policy.version, &policy.document), (3, &first.document));
+        assert!(!world.control.can_undo(&admin, &policy).await.expect("looks"), "what was undone is no press");
+        // What a person saved since is not undone with it.
+        let third = press("delete_file").await;
+        let edited = world.control.save_policy(&admin, first.id, Some(4), edit(DENY)).await.expect("saves").policy;
+        assert_eq!(code(world.control.undo_recommended(&admin, third.id, 4).await), "not_the_last_press");
+        assert_eq!(world.control.policy(&admin, first.id).await.expect("is there"), edited);
+    }
+
+    async fn a_press_that_made_the_policy_is_taken_back_with_it(world: World) {
+        let admin = world.workspace("Acme", "ann@example.test").await;
+        let server = world.server(&admin).await;
+        let press = world.control.apply_recommended(&admin, server, "executePython", Apply::default());
+        let made = press.await.expect("applies").policy;
+        let undo = || world.control.undo_recommended(&admin, made.id, 1);
+        let all = tokio::join!(undo(), undo());
+        for undone in [all.0, all.1, undo().await] {
+            assert_eq!(undone.expect("takes it back"), Undone::Deleted);
+        }
+        assert_eq!(code(world.control.undo_recommended(&admin, made.id, 2).await), "not_found");
+        assert_eq!(code(world.control.undo_recommended(&admin, PolicyId::new(), 1).await), "not_found");
+        assert_eq!(world.control.policies(&admin, Some(server), Page::first(9)).await.expect("lists").items, []);
+        // One that a grant uses by now stays.
+        let press = world.control.apply_recommended(&admin, server, "executePython", Apply::default());
+        let made = press.await.expect("applies").policy;
+        let grant = GrantForm { label: "bot".to_owned(), policy: Some(made.id), ..GrantForm::default() };
+        world.control.create_grant(&admin, server, grant).await.expect("makes it");
+        assert_eq!(code(world.control.undo_recommended(&admin, made.id, 1).await), "in_use");
     }
 
     async fn the_button_can_change_a_policy_that_is_named(world: World) {

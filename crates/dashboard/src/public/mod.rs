@@ -1,6 +1,7 @@
 //! Pages that anyone may read: the catalogue, attacks, guides, docs, and what crawlers ask for.
 
 mod attacks;
+mod card;
 mod docs;
 mod guides;
 mod home;
@@ -26,6 +27,7 @@ pub(crate) fn routes() -> Routes {
         .route("/tools.md", get(search::markdown))
         .route("/tools/{server}", get(server::get))
         .route("/tools/{server}/{tool}", get(tool::get))
+        .route("/cards/{server}/{tool}", get(card::get))
         .route("/risk/{severity}", get(listing::risk))
         .route("/categories/{category}", get(listing::category))
         .route("/attacks", get(attacks::list))

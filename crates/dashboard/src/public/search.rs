@@ -174,7 +174,7 @@ pub(crate) async fn json(
 /// A tool in a list, for programs.
 pub(crate) fn tool_value(tool: &ToolRow, base: &str) -> serde_json::Value {
     json!({"name": tool.name, "server": tool.server, "category": tool.category,
-        "severity": tool.severity, "url": format!("{base}{}", tool.path)})
+        "severity": tool.severity, "looks_poisoned": tool.poisoned, "url": format!("{base}{}", tool.path)})
 }
 
 #[derive(Debug, Template)]

@@ -252,7 +252,8 @@ pub(crate) async fn apply(
         .map_err(refuse)?;
     let admin = desk.may(sluice_domain::Role::Admin);
     let to = if in_use.items.is_empty() && admin {
-        desk.path(&format!("/servers/{server}/grants/new?policy={}", policy.id))
+        let policy = format!("policy={}&pressed={}", policy.id, policy.version);
+        desk.path(&format!("/servers/{server}/grants/new?{policy}"))
     } else {
         desk.path(&format!("/policies/{}", policy.id))
     };

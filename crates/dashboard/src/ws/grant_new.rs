@@ -34,6 +34,9 @@ pub(crate) struct Input {
     networks: String,
     #[serde(default)]
     observe: String,
+    /// The version that a press of the button has just saved.
+    #[serde(default)]
+    pressed: String,
 }
 
 #[derive(Debug, Template)]
@@ -49,6 +52,8 @@ struct NewPage {
     observe: bool,
     more_open: bool,
     steps: Option<Steps>,
+    /// The policy's address and the version of the press that can be taken back.
+    undo: Option<(String, i64)>,
 }
 
 #[derive(Debug, Template)]
@@ -98,6 +103,16 @@ async fn show(desk: Desk<Admin>, id: &str, input: Input, faults: Faults) -> Answ
     let mut expires = Select::new("expires", "Expires", EXPIRY, &input.expires);
     expires.error = faults.at("/expires_at");
     let newcomer = !policies.is_empty() && no_grant_yet(&desk, head.server.id).await?;
+    let pressed = policies.iter().find(|policy| {
+        input.policy.as_deref() == Some(policy.id.to_string().as_str())
+            && input.pressed == policy.version.to_string()
+    });
+    let undo = match pressed {
+        Some(policy) if desk.control.can_undo(desk.viewer(), policy).await.map_err(refuse)? => {
+            Some((desk.path(&format!("/policies/{}", policy.id)), policy.version))
+        }
+        _ => None,
+    };
     let page = NewPage {
         frame: desk.frame("servers").await?,
         problem: faults.rest(&["/label", "/policy_id", "/expires_at", "/networks"]),
@@ -117,6 +132,7 @@ async fn show(desk: Desk<Admin>, id: &str, input: Input, faults: Faults) -> Answ
             .hint("Addresses or networks that may use it, such as `10.0.0.0/8`, one a line. Empty: any.")
             .error(networks_fault),
         observe: !input.observe.is_empty(),
+        undo,
         steps: newcomer.then(|| Steps::path(4, &head.server.name, &policies[0].name)),
         head,
     };

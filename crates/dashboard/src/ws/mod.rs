@@ -138,6 +138,7 @@ fn policy_routes() -> Routes {
         .route("/w/{ws}/policies/{id}/versions", get(policy_versions::list))
         .route("/w/{ws}/policies/{id}/versions/{version}", get(policy_versions::show))
         .route("/w/{ws}/policies/{id}/versions/{version}/restore", post(policy_versions::restore))
+        .route("/w/{ws}/policies/{id}/undo", post(policy::undo))
         .route("/w/{ws}/policies/{id}/delete", post(policy::delete))
 }
 

@@ -11,7 +11,9 @@ use axum::extract::Path;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
-use sluice_control::{ControlError, GrantView, GrantsOf, Page, PolicyManager, PolicyView, Viewer};
+use sluice_control::{
+    ControlError, GrantView, GrantsOf, Page, PolicyManager, PolicyView, Undone, Viewer,
+};
 use sluice_domain::{PolicyId, Role};
 use sluice_policy::{Mode, compile};
 use sluice_web::FormFields;
@@ -84,6 +86,8 @@ struct PolicyPage {
     kind: &'static str,
     grants: Vec<GrantView>,
     document: Numbered,
+    /// The newest version is a press of the button.
+    can_undo: bool,
     /// What was typed to confirm the deletion.
     confirm: String,
 }
@@ -99,6 +103,7 @@ async fn page<P: AsViewer>(
     let grants =
         desk.control.grants(desk.viewer(), of, Page::first(100)).await.map_err(refuse)?.items;
     let compiled = compile(&policy.document).ok();
+    let can_undo = desk.control.can_undo(desk.viewer(), policy).await.map_err(refuse)?;
     let page = PolicyPage {
         frame: desk.frame("policies").await?,
         now: desk.now,
@@ -109,6 +114,7 @@ async fn page<P: AsViewer>(
         kind: kind(policy.kind),
         document: Numbered::new("The document, as saved", &policy.document, &[]),
         grants,
+        can_undo,
         confirm,
         head,
     };
@@ -118,6 +124,32 @@ async fn page<P: AsViewer>(
 pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String)>) -> Answer {
     let head = head(&desk, &id, "Rules").await?;
     page(desk, head, String::new(), Faults::none()).await
+}
+
+/// Takes back the press of the button that saved this version.
+pub(crate) async fn undo(
+    desk: Desk<PolicyManager>,
+    Path((_, id)): Path<(String, String)>,
+    fields: FormFields,
+) -> Answer {
+    let policy: PolicyId = id.parse().map_err(|_| absent("policy"))?;
+    // A form without its version was not made here.
+    let version = fields.get("version").parse().unwrap_or(0);
+    match desk.control.undo_recommended(&desk.who, policy, version).await {
+        Ok(Undone::Deleted) => {
+            let said = "Undone: the policy that the press had made is gone.";
+            Ok(flash::done(&desk.path("/policies"), said))
+        }
+        Ok(Undone::Back(policy) | Undone::Already(policy)) => {
+            let to = desk.path(&format!("/policies/{}", policy.id));
+            let said = format!("Undone: version {} says what it said before.", policy.version);
+            Ok(flash::done(&to, &said))
+        }
+        Err(error) => {
+            let head = head(&desk, &id, "Rules").await?;
+            page(desk, head, String::new(), Faults::of(error)?).await
+        }
+    }
 }
 
 fn not_deleted(words: &str, status: StatusCode) -> Faults {

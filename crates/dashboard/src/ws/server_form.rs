@@ -33,7 +33,7 @@ impl Reader<'_> {
 }
 
 /// The fields of the form; the last three come once for each header.
-pub(super) const FIELDS: [&str; 16] = [
+pub(super) const FIELDS: [&str; 17] = [
     "tool",
     "revision",
     "name",
@@ -46,6 +46,7 @@ pub(super) const FIELDS: [&str; 16] = [
     "resources",
     "prompts",
     "hold_poisoned",
+    "publish_tools",
     "log_argument_values",
     "connect_timeout_s",
     "idle_timeout_s",
@@ -81,6 +82,7 @@ pub(super) fn patch(fields: &FormFields) -> Result<(Option<i64>, ServerPatch), F
             resources: typed.word::<Access>("resources"),
             prompts: typed.word::<Access>("prompts"),
             hold_poisoned: Some(!fields.get("hold_poisoned").is_empty()),
+            publish_tools: Some(!fields.get("publish_tools").is_empty()),
             log_argument_values: Some(!fields.get("log_argument_values").is_empty()),
             connect_timeout_s: typed.number("connect_timeout_s"),
             idle_timeout_s: typed.number("idle_timeout_s"),

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::{Path, Query};
 use axum::response::IntoResponse;
 use serde::Deserialize;
+use sluice_control::catalogue::Publication;
 use sluice_control::{Admin, ControlError, ServerView};
 use sluice_domain::{ServerId, ServerSettings};
 use sluice_web::FormFields;
@@ -33,6 +34,9 @@ struct SettingsPage {
     headers_error: Option<String>,
     selects: Vec<Select>,
     checks: Vec<(&'static str, &'static str, &'static str, bool)>,
+    publish: bool,
+    publish_error: Option<String>,
+    publication: Option<Publication>,
     numbers: Vec<Field>,
     tool: String,
     revision: i64,
@@ -127,6 +131,31 @@ fn selects(settings: &ServerSettings, typed: Option<&FormFields>, faults: &Fault
     ]
 }
 
+fn checks(
+    settings: &ServerSettings,
+    typed: Option<&FormFields>,
+) -> Vec<(&'static str, &'static str, &'static str, bool)> {
+    [
+        (
+            "hold_poisoned",
+            "Hold tools with signs of a poisoned definition",
+            "They wait for review before agents see them.",
+            settings.hold_poisoned,
+        ),
+        (
+            "log_argument_values",
+            "Keep argument values in the log",
+            "Redacted by name and form. Otherwise only names and types are kept.",
+            settings.log_argument_values,
+        ),
+    ]
+    .map(|(name, label, hint, stored)| {
+        let on = typed.map_or(stored, |fields| !fields.get(name).is_empty());
+        (name, label, hint, on)
+    })
+    .to_vec()
+}
+
 fn numbers(settings: &ServerSettings, typed: Option<&FormFields>, faults: &Faults) -> Vec<Field> {
     [
         ("connect_timeout_s", "Seconds to connect", settings.connect_timeout_s, ""),
@@ -174,7 +203,7 @@ fn header_rows(server: &ServerView, typed: Option<&FormFields>) -> Vec<HeaderRow
 }
 
 /// Faults that stand beside a field of the page.
-const TOLD: [&str; 13] = [
+const TOLD: [&str; 14] = [
     "/name",
     "/upstream_url",
     "/auth",
@@ -185,6 +214,7 @@ const TOLD: [&str; 13] = [
     "/methods",
     "/resources",
     "/prompts",
+    "/publish_tools",
     "/connect_timeout_s",
     "/idle_timeout_s",
     "/total_timeout_s",
@@ -221,20 +251,10 @@ async fn page(
         headers: header_rows(server, typed),
         headers_error,
         selects: selects(settings, typed, &faults),
-        checks: vec![
-            (
-                "hold_poisoned",
-                "Hold tools with signs of a poisoned definition",
-                "They wait for review before agents see them.",
-                check("hold_poisoned", settings.hold_poisoned),
-            ),
-            (
-                "log_argument_values",
-                "Keep argument values in the log",
-                "Redacted by name and form. Otherwise only names and types are kept.",
-                check("log_argument_values", settings.log_argument_values),
-            ),
-        ],
+        checks: checks(settings, typed),
+        publish: check("publish_tools", settings.publish_tools),
+        publish_error: faults.at("/publish_tools"),
+        publication: desk.control.publication(desk.viewer(), server.id).await.map_err(refuse)?,
         numbers: numbers(settings, typed, &faults),
         tool: tool.to_owned(),
         revision: server.revision,

@@ -12,6 +12,7 @@ mod hostile;
 mod limits;
 mod logs;
 mod notifications;
+mod outlines;
 mod policies;
 mod providers;
 mod public;

@@ -19,13 +19,14 @@ const TABLE: &str = include_str!("routes/table.txt");
 const TABLE_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/routes/table.txt");
 
 /// What is not checked against anybody: read by whoever wants to.
-const PUBLIC: [&str; 26] = [
+const PUBLIC: [&str; 27] = [
     "/",
     "/tools",
     "/tools.json",
     "/tools.md",
     "/tools/{server}",
     "/tools/{server}/{tool}",
+    "/cards/{server}/{tool}",
     "/risk/{severity}",
     "/categories/{category}",
     "/attacks",

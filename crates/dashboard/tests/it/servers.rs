@@ -159,3 +159,58 @@ async fn the_rule_is_shown_before_it_is_saved_and_twice_changes_nothing() {
     assert_eq!(odd.status, StatusCode::UNPROCESSABLE_ENTITY);
     odd.says("This server has no such policy.");
 }
+
+#[tokio::test]
+async fn publishing_is_off_and_what_is_inside_cannot_be_published() {
+    let world = World::new().await;
+    let (mut browser, path) = world.connected().await;
+    let settings = format!("{path}/settings");
+    let page = browser.get(&settings).await;
+    page.says("Publish its tools").says("no name of this workspace");
+    assert_eq!(page.value("publish_tools"), "", "off");
+    let page = browser.submit(&settings, &[("publish_tools", "1")]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    page.says("The tools of this server cannot be published: only an address that begins with https: is published");
+    assert_eq!(page.value("publish_tools"), "1", "what was chosen stays to be corrected");
+}
+
+#[tokio::test]
+async fn a_press_can_be_undone_where_it_leads_and_on_the_policys_page() {
+    let world = World::new().await;
+    let (mut browser, path) = world.connected().await;
+    let apply = |tool: &str| format!("{path}/tools/{tool}/apply");
+    // At first it made the policy: it goes again.
+    let grant = browser.submit(&apply("executePython"), &[]).await.location().to_owned();
+    let page = browser.get(&grant).await;
+    let undo = page
+        .body
+        .split("action=\"")
+        .find(|rest| rest.split('"').next().is_some_and(|to| to.ends_with("/undo")));
+    let undo = undo.and_then(|rest| rest.split('"').next()).expect("a form to undo it").to_owned();
+    let undone = browser.submit_to(&grant, &undo, &[]).await;
+    assert_eq!(undone.location(), "/w/acme/policies");
+    browser.get("/w/acme/policies").await.says("Undone: the policy").says("No policy yet");
+    // Then it changed one: it says what it said.
+    browser.submit(&apply("executePython"), &[]).await;
+    let grant = browser.submit(&apply("read_file"), &[]).await.location().to_owned();
+    let policy =
+        grant.split("policy=").nth(1).and_then(|rest| rest.split('&').next()).expect("the policy");
+    let policy = format!("/w/acme/policies/{policy}");
+    browser.get(&policy).await.says("Version 2 was saved by the button");
+    let undone = browser.submit_to(&policy, &format!("{policy}/undo"), &[]).await;
+    assert_eq!(undone.location(), policy);
+    let page = browser.get(&policy).await;
+    page.says("Undone: version 3 says what it said before.");
+    assert!(
+        !page.body.contains("/undo\"") && !page.body.contains("read_file"),
+        "nothing is left to undo"
+    );
+    // An old form does nothing.
+    let page = browser.post(&format!("{policy}/undo"), &[("version", "2")]).await;
+    assert!(
+        page.status.is_client_error() || page.status == StatusCode::SEE_OTHER,
+        "{}",
+        page.status
+    );
+    assert!(!browser.get(&policy).await.body.contains("read_file"));
+}

@@ -72,6 +72,10 @@ impl ToolsSeen for Noted {
         self.lists.fetch_add(1, Ordering::Relaxed);
         self.shown.lock().extend(tools);
     }
+
+    fn is_poisoned(&self, definition: &ToolDefinition) -> bool {
+        definition.description.as_deref().is_some_and(|text| text.contains("<IMPORTANT>"))
+    }
 }
 
 /// A grant's token and what its route is made from.

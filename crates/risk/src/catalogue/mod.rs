@@ -4,6 +4,7 @@ mod bridge;
 mod index;
 pub mod registry;
 mod search;
+pub mod shared;
 
 use std::sync::LazyLock;
 

@@ -37,6 +37,10 @@ impl ToolsSeen for ToolsQueue {
         shown.extend(tools.into_iter().take(room).map(|tool| tool.definition));
         self.0.some.notify_one();
     }
+
+    fn is_poisoned(&self, definition: &ToolDefinition) -> bool {
+        !sluice_risk::findings(definition).is_empty()
+    }
 }
 
 impl ToolsQueue {

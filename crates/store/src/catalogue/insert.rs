@@ -59,7 +59,8 @@ pub async fn insert_servers(
 pub async fn insert_tools(conn: &mut Conn<'_>, tools: &[CatalogueTool]) -> Result<(), StoreError> {
     insert!(
         conn,
-        "INSERT INTO catalogue_tools (server_id, name, place, definition, about, category, severity) ",
+        "INSERT INTO catalogue_tools (server_id, name, place, definition, about, category, severity, \
+         poisoned) ",
         tools,
         |row, tool| {
             row.push_bind(tool.server_id)
@@ -68,7 +69,8 @@ pub async fn insert_tools(conn: &mut Conn<'_>, tools: &[CatalogueTool]) -> Resul
                 .push_bind(text(&tool.definition))
                 .push_bind(text(&tool.about))
                 .push_bind(tool.category.as_str())
-                .push_bind(tool.severity.as_str());
+                .push_bind(tool.severity.as_str())
+                .push_bind(tool.poisoned);
         }
     );
     Ok(())

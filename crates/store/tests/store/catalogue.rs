@@ -33,6 +33,7 @@ fn tool(server: Uuid, name: &str, place: i64) -> CatalogueTool {
         definition: format!("{{\"name\":\"{name}\"}}"),
         about: "Does it.".to_owned(),
         category: Category::Read,
+        poisoned: false,
         severity: Severity::Low,
     }
 }

@@ -61,6 +61,7 @@ fn trusting(roots: Vec<Vec<u8>>) -> Upstream {
         allow_private: true,
         extra_roots: roots,
         resolve: Some(resolve),
+        ..UpstreamOptions::default()
     })
 }
 
