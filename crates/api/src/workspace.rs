@@ -44,10 +44,12 @@ struct WorkspaceBody {
     api_tokens: Of,
     /// Tool calls that the operator allows in a day (UTC); null: as many as the policies allow.
     calls_per_day: Option<u32>,
+    /// The address of the identity provider that members must sign in by; null: any way. API tokens go on.
+    required_provider: Option<String>,
 }
 
-impl From<WorkspaceCard> for WorkspaceBody {
-    fn from(card: WorkspaceCard) -> Self {
+impl WorkspaceBody {
+    fn of(card: WorkspaceCard, required_provider: Option<String>) -> Self {
         let of = |(used, most)| Of { used, most };
         Self {
             id: card.id.to_string(),
@@ -61,6 +63,7 @@ impl From<WorkspaceCard> for WorkspaceBody {
             members: of(card.members),
             api_tokens: of(card.api_tokens),
             calls_per_day: card.calls_per_day,
+            required_provider,
         }
     }
 }
@@ -100,7 +103,8 @@ async fn show(
     State(control): State<Control>,
     As(viewer): As<Viewer>,
 ) -> Result<Json<WorkspaceBody>, Problem> {
-    Ok(Json(control.workspace_card(&viewer).await?.into()))
+    let required = control.required_provider(&viewer).await?.map(|required| required.issuer);
+    Ok(Json(WorkspaceBody::of(control.workspace_card(&viewer).await?, required)))
 }
 
 /// Changes the name, the address, or both. Nothing is changed where one of them is refused.

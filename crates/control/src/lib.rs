@@ -60,6 +60,7 @@ pub use page::{Page, PageOf};
 pub use policies::{PolicyForm, PolicyView, SavedPolicy, VersionView};
 pub use providers::{
     IdentityView, Provider, ProviderAnswer, ProviderFlow, ProviderKind, ProviderOutcome,
+    RequiredProvider,
 };
 pub use requests::{Allowance, REQUEST_WINDOW_S};
 pub use servers::{

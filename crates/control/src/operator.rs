@@ -28,6 +28,7 @@ pub use leaked::Leaked;
 use crate::accounts::new_password;
 use crate::audit::{Event, record_operator};
 use crate::catalogue::share;
+use crate::providers::required::with_issuer;
 use crate::workspaces::make_workspace;
 use crate::{ControlError, text};
 
@@ -326,6 +327,22 @@ impl Operator {
             tx.commit().await?;
         }
         Ok(limits)
+    }
+
+    /// Lets members of a workspace come in any way again, where it asked for an identity provider.
+    pub async fn lift_provider(&self, slug: &str) -> Result<(), ControlError> {
+        let now = self.now();
+        let mut tx = self.db.begin().await?;
+        let conn = &mut tx.conn();
+        let found = workspaces::find_by_slug(conn, slug).await?;
+        let workspace = found.ok_or(ControlError::NotFound("workspace"))?;
+        let settings = with_issuer(&workspace.settings, None);
+        workspaces::set_settings(conn, workspace.id, &settings, now).await?;
+        let (id, before) = (workspace.id.to_string(), json!(workspace.settings));
+        let event = Event::new("workspace.lift_provider", ("workspace", &id, &workspace.name));
+        record_operator(conn, Some(workspace.id), event.before(&before), now).await?;
+        tx.commit().await?;
+        Ok(())
     }
 
     /// Switches a workspace off (its grants are refused, nothing can be changed) or on again.

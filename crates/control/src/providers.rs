@@ -6,6 +6,7 @@ mod github;
 mod known;
 mod oidc;
 mod people;
+pub(crate) mod required;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use crate::accounts::{Entry, Origin};
 use crate::{Actor, Control, ControlError};
 pub(crate) use known::Known;
 pub use people::IdentityView;
+pub use required::RequiredProvider;
 
 /// How long a person may take at the provider.
 const FLOW_LIFE: TimeDelta = TimeDelta::minutes(10);

@@ -83,9 +83,11 @@ impl Control {
     /// no member learns nothing: the workspace might as well not exist.
     pub async fn enter<P: Permission>(&self, actor: &Actor, slug: &str) -> Result<P, ControlError> {
         let mut tx = self.read().await?;
-        let found = workspaces::find_for_member(&mut tx.conn(), slug, actor.user).await?;
-        tx.commit().await?;
+        let conn = &mut tx.conn();
+        let found = workspaces::find_for_member(conn, slug, actor.user).await?;
         let (workspace, role) = found.ok_or(ControlError::NotFound("workspace"))?;
+        self.came_as_required(conn, actor, &workspace).await?;
+        tx.commit().await?;
         let role = match &actor.proof {
             Proof::Login(_) | Proof::Link(_) => role,
             Proof::ApiToken { workspace: own, role: most, .. } if *own == workspace.id => {

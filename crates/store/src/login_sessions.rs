@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sluice_domain::{LoginSessionId, UserId};
 
-use crate::column::{micros, record};
+use crate::column::{Value, micros, record};
 use crate::conn::{execute, fetch_all, fetch_optional};
 use crate::{Conn, StoreError};
 
@@ -83,6 +83,16 @@ pub async fn find_live(
         token_hash,
         now
     )?)
+}
+
+/// The identity provider that one of the person's sessions came in by.
+pub async fn issuer(
+    conn: &mut Conn<'_>,
+    user: UserId,
+    id: LoginSessionId,
+) -> Result<Option<String>, StoreError> {
+    let sql = "SELECT issuer AS value FROM login_sessions WHERE user_id = $1 AND id = $2";
+    Ok(fetch_optional!(conn, Value<Option<String>>, sql, user, id)?.and_then(|found| found.0))
 }
 
 /// Notes that the session was used, and from where; moves its end to `expires_at`.

@@ -15,6 +15,7 @@ mod parking;
 mod permissions;
 mod policies;
 mod providers;
+mod providers_required;
 mod publishing;
 mod second_factor;
 mod servers;

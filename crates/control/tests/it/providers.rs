@@ -36,7 +36,7 @@ fn provider(name: &str, issuer: &FakeIssuer, kind: ProviderKind) -> Provider {
 }
 
 /// An installation with the provider `acme`, and `git`, which is GitHub's kind.
-async fn vouched(db: Db, signup: Signup) -> (World, FakeIssuer) {
+pub(crate) async fn vouched(db: Db, signup: Signup) -> (World, FakeIssuer) {
     let mut world = World::with_signup(db, signup).await;
     let issuer = FakeIssuer::start(world.control.now().timestamp()).await;
     let providers = vec![
@@ -70,20 +70,27 @@ async fn finish(
 }
 
 /// Goes there, consents, and comes back.
-async fn sign_in(world: &World, issuer: &FakeIssuer) -> Result<ProviderOutcome, ControlError> {
+pub(crate) async fn sign_in(
+    world: &World,
+    issuer: &FakeIssuer,
+) -> Result<ProviderOutcome, ControlError> {
     let flow = begin(world, "acme", "").await;
     finish(world, "acme", &flow, &issuer.consent(&flow.url)).await
 }
 
 #[track_caller]
-fn entered(outcome: Result<ProviderOutcome, ControlError>) -> LoggedIn {
+pub(crate) fn entered(outcome: Result<ProviderOutcome, ControlError>) -> LoggedIn {
     match outcome.expect("signs in") {
         ProviderOutcome::Entered { entry, .. } => complete(entry),
         ProviderOutcome::Linked { .. } => panic!("nobody asked to link"),
     }
 }
 
-async fn link(world: &World, issuer: &FakeIssuer, actor: &Actor) -> Result<(), ControlError> {
+pub(crate) async fn link(
+    world: &World,
+    issuer: &FakeIssuer,
+    actor: &Actor,
+) -> Result<(), ControlError> {
     let flow = world.control.begin_link(actor, "acme", secret(PASSWORD)).await?;
     let came = answer(&issuer.consent(&flow.url));
     let cookie = Some(&flow.cookie);

@@ -59,18 +59,15 @@ fn told(error: ControlError, to: &str) -> Answer {
     }
 }
 
+/// Also for somebody who is signed in another way: a workspace may ask for the provider.
 async fn begin(
     State(state): State<DashboardState>,
-    MaybeActor(actor): MaybeActor,
     address: ClientAddress,
     agent: UserAgent,
     headers: HeaderMap,
     Path(provider): Path<String>,
     Query(going): Query<Going>,
 ) -> Answer {
-    if actor.is_some() {
-        return Ok(Redirect::to(onward(&going.next)).into_response());
-    }
     let (next, from) = (local(&going.next), origin(address, agent));
     match state.control().begin_with_provider(&provider, next.unwrap_or_default(), &from).await {
         Ok(flow) => {

@@ -82,6 +82,7 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/settings", get(settings::show))
         .route("/w/{ws}/settings/name", post(settings::rename))
         .route("/w/{ws}/settings/slug", post(settings::slug))
+        .route("/w/{ws}/settings/provider", post(settings::require_provider))
         .route("/w/{ws}/settings/hand-over", post(settings::hand_over))
         .route("/w/{ws}/settings/delete", post(settings::delete))
 }

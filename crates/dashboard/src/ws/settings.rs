@@ -1,8 +1,9 @@
 //! `/w/{ws}/settings`: the workspace's name and address, how much it has, handing it over, its end.
 
 use askama::Template;
+use axum::response::Response;
 use serde::Deserialize;
-use sluice_control::{Admin, Page, WorkspaceCard};
+use sluice_control::{Admin, Page, RequiredProvider, WorkspaceCard};
 use sluice_domain::{Role, UserId};
 use sluice_web::Form;
 
@@ -30,6 +31,8 @@ struct SettingsPage {
     member: Option<Select>,
     stay: Select,
     confirm: Field,
+    /// Absent where no provider is set up and none is asked for.
+    provider: Option<Select>,
 }
 
 impl SettingsPage {
@@ -56,6 +59,7 @@ pub(crate) struct Input {
     stay: String,
     #[serde(default)]
     confirm: String,
+    provider: Option<String>,
 }
 
 async fn page(desk: Desk<Admin>, input: Input, faults: &Faults) -> Answer {
@@ -79,8 +83,10 @@ async fn page(desk: Desk<Admin>, input: Input, faults: &Faults) -> Answer {
         (Role::Viewer.as_str(), "Become a viewer"),
         (LEAVE, "Leave the workspace"),
     ];
+    let provider = provider(&desk, input.provider.as_deref(), faults).await?;
     let page = SettingsPage {
-        problem: faults.rest(&["/name", "/slug", "/member", "/confirm"]),
+        provider,
+        problem: faults.rest(&["/name", "/slug", "/member", "/confirm", "/provider"]),
         card: control.workspace_card(desk.viewer()).await.map_err(refuse)?,
         member,
         stay: Select::new("stay", "And you", stays, &input.stay),
@@ -107,6 +113,44 @@ async fn page(desk: Desk<Admin>, input: Input, faults: &Faults) -> Answer {
         frame: desk.frame("settings").await?,
     };
     Ok(page::private(status(faults), &page))
+}
+
+/// How members may sign in, if there is a choice.
+async fn provider(
+    desk: &Desk<Admin>,
+    typed: Option<&str>,
+    faults: &Faults,
+) -> Result<Option<Select>, Response> {
+    let required = desk.control.required_provider(desk.viewer()).await.map_err(refuse)?;
+    let mut options = vec![(String::new(), "In any way".to_owned())];
+    let providers = desk.control.providers().iter();
+    options.extend(providers.map(|one| (one.name.clone(), format!("By {} alone", one.label))));
+    let now = match required {
+        Some(RequiredProvider { provider: Some((name, _)), .. }) => name,
+        // What is set up no more is told, and is changed by choosing anew.
+        Some(RequiredProvider { issuer, provider: None }) => {
+            options.push((issuer.clone(), format!("By {issuer} alone")));
+            issuer
+        }
+        None => String::new(),
+    };
+    if options.len() == 1 {
+        return Ok(None);
+    }
+    let mut select = Select::new("provider", "Members sign in", options, typed.unwrap_or(&now));
+    select.error = faults.at("/provider");
+    Ok(Some(select))
+}
+
+pub(crate) async fn require_provider(desk: Desk<Admin>, Form(input): Form<Input>) -> Answer {
+    let name = input.provider.as_deref().filter(|name| !name.is_empty());
+    match desk.control.require_provider(&desk.who, name).await {
+        Ok(()) => Ok(flash::done(&desk.path("/settings"), "Saved how members sign in.")),
+        Err(error) => {
+            let faults = Faults::of(error)?;
+            page(desk, input, &faults).await
+        }
+    }
 }
 
 pub(crate) async fn show(desk: Desk<Admin>) -> Answer {

@@ -112,3 +112,32 @@ async fn what_goes_wrong_at_the_provider_is_told_where_one_signs_in() {
     assert_eq!(browser.get("/login/with/nobody").await.status, StatusCode::NOT_FOUND);
     assert_eq!(browser.get("/account").await.status, StatusCode::SEE_OTHER, "nobody is signed in");
 }
+
+#[tokio::test]
+async fn a_workspace_asks_for_a_provider_on_its_settings_page() {
+    let (world, issuer) = vouched().await;
+    let mut ann = world.admin().await;
+    let (at, action) = ("/w/acme/settings", "/w/acme/settings/provider");
+    let page = ann.submit_to(at, action, &[("provider", "acme")]).await;
+    assert_eq!(page.status, StatusCode::CONFLICT);
+    page.says("Sign in by Acme <b> yourself first, at /login/with/acme");
+    let typed = [("provider", "acme"), ("password", PASSWORD)];
+    let page = ann.submit_to("/account", "/account/link-provider", &typed).await;
+    let links = page.links();
+    let to = links.iter().find(|link| link.starts_with(&issuer.url())).expect("a link");
+    let back = format!("/login/with/acme/callback?{}", issuer.consent(to));
+    assert_eq!(ann.get(&back).await.location(), "/account");
+    // Who is signed in by the password signs in once more, by the provider.
+    let mut by_password = world.browser();
+    by_password.set_cookies(ann.cookies());
+    let back = there_and_back(&mut ann, &issuer, "/login/with/acme?next=/w/acme/settings").await;
+    assert_eq!(ann.get(&back).await.location(), at);
+    assert_eq!(ann.submit_to(at, action, &[("provider", "acme")]).await.location(), at);
+    ann.get(at).await.says("Saved how members sign in.").says("By Acme <b> alone");
+    let page = by_password.get("/w/acme/").await;
+    assert_eq!(page.status, StatusCode::FORBIDDEN);
+    page.says("asks you to sign in by Acme <b>").says("/login/with/acme");
+    by_password.get("/account").await.says("ann@example.test");
+    assert_eq!(ann.submit_to(at, action, &[("provider", "")]).await.location(), at);
+    assert_eq!(by_password.get("/w/acme/").await.status, StatusCode::OK);
+}

@@ -102,6 +102,14 @@ enum Admin {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Lets members of a workspace come in any way again, where it asked for an identity provider that
+    /// is there no more.
+    LiftProvider {
+        /// The workspace's slug.
+        workspace: String,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Switches a workspace off: its grants are refused and nothing in it can be changed.
     Suspend {
         /// The workspace's slug.
@@ -163,6 +171,10 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
         Admin::SetLimits { workspace, servers, grants, calls_per_day, log_days, storage } => {
             let wanted = [servers, grants, calls_per_day, log_days];
             set_limits(&storage, &workspace, wanted).await?;
+        }
+        Admin::LiftProvider { workspace, storage } => {
+            operator(&storage).await?.lift_provider(&workspace).await.map_err(refused)?;
+            say!("Members of the workspace {workspace} come in any way they like again.");
         }
         Admin::Suspend { workspace, undo, storage } => {
             operator(&storage).await?.suspend(&workspace, !undo).await.map_err(refused)?;

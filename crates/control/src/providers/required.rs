@@ -1,0 +1,137 @@
+//! A workspace may ask that its members come by one identity provider. API tokens are not people, and
+//! go on; a mailed link is no provider, and does not.
+
+use serde_json::{Value, json};
+use sluice_store::workspaces::{self, Workspace};
+use sluice_store::{Conn, login_sessions};
+
+use super::{Provider, refuse};
+use crate::accounts::login_only;
+use crate::audit::{self, Event};
+use crate::{Actor, Admin, Control, ControlError, Proof, Viewer};
+
+const KEY: &str = "required_issuer";
+
+/// The provider that a workspace asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequiredProvider {
+    pub issuer: String,
+    /// Its name and label, unless it is set up no more.
+    pub provider: Option<(String, String)>,
+}
+
+/// The issuer that a workspace's settings ask for.
+fn required(settings: &Value) -> Option<&str> {
+    settings.get(KEY).and_then(Value::as_str)
+}
+
+/// The settings with another issuer, or none.
+pub(crate) fn with_issuer(settings: &Value, issuer: Option<&str>) -> Value {
+    let mut all = settings.as_object().cloned().unwrap_or_default();
+    match issuer {
+        Some(issuer) => all.insert(KEY.to_owned(), json!(issuer)),
+        None => all.remove(KEY),
+    };
+    Value::Object(all)
+}
+
+impl Control {
+    /// Refuses somebody who did not come by the provider that the workspace asks for.
+    pub(crate) async fn came_as_required(
+        &self,
+        conn: &mut Conn<'_>,
+        actor: &Actor,
+        workspace: &Workspace,
+    ) -> Result<(), ControlError> {
+        let Some(issuer) = required(&workspace.settings) else { return Ok(()) };
+        let came_by = match actor.proof {
+            Proof::ApiToken { .. } | Proof::Operator => return Ok(()),
+            Proof::Login(id) => login_sessions::issuer(conn, actor.user, id).await?,
+            Proof::Link(_) => None,
+        };
+        if came_by.as_deref() == Some(issuer) {
+            return Ok(());
+        }
+        let detail = match self.provider_at(issuer) {
+            Some(Provider { name, label, .. }) => {
+                format!("this workspace asks you to sign in by {label}: open `/login/with/{name}`")
+            }
+            None => format!(
+                "this workspace asks you to sign in by {issuer}, which is set up here no more; the operator lifts that with `sluice admin lift-provider`"
+            ),
+        };
+        Err(refuse("provider_required", detail))
+    }
+
+    fn provider_at(&self, issuer: &str) -> Option<&Provider> {
+        self.providers().iter().find(|one| one.issuer == issuer)
+    }
+
+    /// The provider that the workspace asks for, if it asks for one.
+    pub async fn required_provider(
+        &self,
+        viewer: &Viewer,
+    ) -> Result<Option<RequiredProvider>, ControlError> {
+        let mut tx = self.read().await?;
+        let workspace = workspaces::find(&mut tx.conn(), viewer.workspace).await?;
+        tx.commit().await?;
+        let workspace = workspace.ok_or(ControlError::NotFound("workspace"))?;
+        Ok(required(&workspace.settings).map(|issuer| RequiredProvider {
+            issuer: issuer.to_owned(),
+            provider: self.provider_at(issuer).map(|one| (one.name.clone(), one.label.clone())),
+        }))
+    }
+
+    /// Asks for a provider from now on, or for none. Whoever sets it came by it themselves: so at least
+    /// one admin is never locked out.
+    pub async fn require_provider(
+        &self,
+        admin: &Admin,
+        name: Option<&str>,
+    ) -> Result<(), ControlError> {
+        login_only(&admin.actor)?;
+        let provider = match name {
+            None => None,
+            Some(name) => {
+                let found = self.providers().iter().find(|one| one.name == name);
+                Some(found.ok_or_else(|| {
+                    ControlError::invalid(
+                        "/provider",
+                        "unknown_provider",
+                        "choose a provider of the list",
+                    )
+                })?)
+            }
+        };
+        let now = self.now();
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        if let (Some(provider), Some(login)) = (provider, admin.actor.login()) {
+            let came_by = login_sessions::issuer(conn, admin.actor.user, login).await?;
+            if came_by.as_ref() != Some(&provider.issuer) {
+                return Err(ControlError::Conflict {
+                    code: "come_by_it_first",
+                    pointer: Some("/provider"),
+                    detail: format!(
+                        "sign in by {} yourself first, at `/login/with/{}`; else you would lock yourself out",
+                        provider.label, provider.name
+                    ),
+                });
+            }
+        }
+        let workspace = workspaces::find(conn, admin.workspace).await?;
+        let workspace = workspace.ok_or(ControlError::NotFound("workspace"))?;
+        let issuer = provider.map(|one| one.issuer.as_str());
+        let (before, after) =
+            (json!({"issuer": required(&workspace.settings)}), json!({"issuer": issuer}));
+        let settings = with_issuer(&workspace.settings, issuer);
+        workspaces::set_settings(conn, admin.workspace, &settings, now).await?;
+        let id = admin.workspace.to_string();
+        let object = ("workspace", id.as_str(), admin.workspace_name.as_str());
+        let event = Event::new("workspace.require_provider", object);
+        let event = event.before(&before).after(&after);
+        audit::record(conn, admin.workspace, &admin.actor, event, now).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
