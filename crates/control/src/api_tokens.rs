@@ -45,7 +45,7 @@ impl Control {
         faults.check()?;
         let issued = Issued::new(TokenKind::Api);
         let bound = self.settings().bounds.api_tokens;
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if workspaces::counts(conn, admin.workspace).await?.api_tokens >= bound {
             return Err(ControlError::full("API tokens", bound));
@@ -73,7 +73,7 @@ impl Control {
         admin: &Admin,
         page: Page<ApiTokenId>,
     ) -> Result<PageOf<ApiTokenView, ApiTokenId>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let found =
             api_tokens::list(&mut tx.conn(), admin.workspace, page.after, page.one_more()).await?;
         tx.commit().await?;
@@ -87,7 +87,7 @@ impl Control {
         id: ApiTokenId,
     ) -> Result<(), ControlError> {
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if !api_tokens::revoke(conn, admin.workspace, id, now).await? {
             return Err(ControlError::NotFound("live API token"));

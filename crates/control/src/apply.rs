@@ -86,7 +86,7 @@ impl Control {
         apply: Apply,
     ) -> Result<Preview, ControlError> {
         self.server_row(viewer, server).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let step = next(&mut tx.conn(), viewer, server, tool, apply).await?;
         tx.commit().await?;
         Ok(step.preview)
@@ -122,7 +122,7 @@ impl Control {
         apply: Apply,
     ) -> Result<Applied, ControlError> {
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         let Step { found, preview } = next(conn, manager, server, tool, apply).await?;
         if let (Some(policy), false) = (&found, preview.changed) {

@@ -113,7 +113,7 @@ impl Control {
             tool: filter.tool.as_deref(),
         };
         let (now, after, limit) = (self.now(), page.after, page.one_more());
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let found = approvals::list(conn, viewer.workspace, filter, after, limit).await?;
         let own = own_of(conn, viewer, &found).await?;
@@ -134,7 +134,7 @@ impl Control {
         page: Page<InboxKey>,
     ) -> Result<PageOf<ApprovalView, InboxKey>, ControlError> {
         let now = self.now();
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let (workspace, limit) = (viewer.workspace, page.one_more());
         let found = approvals::inbox(conn, workspace, page.after, limit, now).await?;
@@ -150,7 +150,7 @@ impl Control {
     /// How many wait for a person.
     pub async fn pending_approvals(&self, viewer: &Viewer) -> Result<i64, ControlError> {
         let now = self.now();
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let count = approvals::count_pending(&mut tx.conn(), viewer.workspace, None, now).await?;
         tx.commit().await?;
         Ok(count)
@@ -162,7 +162,7 @@ impl Control {
         viewer: &Viewer,
         id: ApprovalId,
     ) -> Result<ApprovalView, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let found = approvals::find(&mut tx.conn(), viewer.workspace, id).await?;
         let approval = found.ok_or(ControlError::NotFound("approval"))?;
         let own = is_own(&mut tx.conn(), viewer, &approval).await?;
@@ -176,7 +176,7 @@ impl Control {
         viewer: &Viewer,
         id: ApprovalId,
     ) -> Result<Vec<DecisionView>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let mut all = Vec::new();
         for decision in approvals::decisions(conn, viewer.workspace, id).await? {

@@ -176,7 +176,7 @@ impl Control {
             from: filter.from,
             to: filter.to,
         };
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let found = admin_events::list(
             &mut tx.conn(),
             admin.workspace,

@@ -99,7 +99,7 @@ impl Control {
         filter: &CallsOf,
         page: Page<CallId>,
     ) -> Result<PageOf<CallRecord, CallId>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let found = calls::list(
             &mut tx.conn(),
             viewer.workspace,
@@ -114,7 +114,7 @@ impl Control {
 
     /// One call with its trace.
     pub async fn call(&self, viewer: &Viewer, id: CallId) -> Result<CallRecord, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let call = calls::find(&mut tx.conn(), viewer.workspace, id).await?;
         tx.commit().await?;
         call.ok_or(ControlError::NotFound("call"))
@@ -122,7 +122,7 @@ impl Control {
 
     /// The names of all servers that the workspace has or had, for showing the log.
     pub async fn server_names(&self, viewer: &Viewer) -> Result<Vec<ServerName>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let names = servers::names(&mut tx.conn(), viewer.workspace).await?;
         tx.commit().await?;
         Ok(names)
@@ -139,7 +139,7 @@ impl Control {
         let least = (span.until - span.since).num_seconds().max(1) / 1_000 + 1;
         let (workspace, step_s) = (viewer.workspace, step_s.max(least));
         let now = self.now();
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let counts = workspaces::counts(conn, workspace).await?;
         let pending_approvals = approvals::count_pending(conn, workspace, span.grant, now).await?;
@@ -170,7 +170,7 @@ impl Control {
         span: Span,
         limit: u32,
     ) -> Result<Vec<Breakdown>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let usage =
             calls::breakdown(conn, viewer.workspace, span.count(), i64::from(limit)).await?;
@@ -184,7 +184,7 @@ impl Control {
         admin: &Admin,
         page: Page<CallId>,
     ) -> Result<PageOf<SecurityEvent, CallId>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let found = security_events::list(
             &mut tx.conn(),
             admin.workspace,

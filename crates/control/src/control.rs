@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use sluice_domain::WorkspaceId;
 use sluice_limits::{Clock, Counters};
 use sluice_store::{Db, StoreError, Tx};
 use sluice_upstream::{Mailer, Upstream};
@@ -186,14 +187,25 @@ impl Control {
         self.inner.vault.verify(purpose, message, signature)
     }
 
-    /// A transaction that may write.
+    /// A transaction that may write, over all workspaces: for people before they are in one, and for
+    /// upkeep. Whoever has a permission takes [`Self::begin_in`] (`tests/it/walls.rs`).
     pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
         self.inner.db.begin().await
     }
 
-    /// A transaction that only reads.
+    /// A transaction that may write in one workspace.
+    pub(crate) async fn begin_in(&self, workspace: WorkspaceId) -> Result<Tx, StoreError> {
+        self.inner.db.begin_in(workspace).await
+    }
+
+    /// A transaction that only reads, over all workspaces.
     pub(crate) async fn read(&self) -> Result<Tx, StoreError> {
         self.inner.db.read().await
+    }
+
+    /// A transaction that only reads in one workspace.
+    pub(crate) async fn read_in(&self, workspace: WorkspaceId) -> Result<Tx, StoreError> {
+        self.inner.db.read_in(workspace).await
     }
 
     /// Runs a password function off the async threads, a few at once.

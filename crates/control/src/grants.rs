@@ -67,7 +67,7 @@ impl Control {
         if let Some(server) = filter.server {
             self.server_row(viewer, server).await?;
         }
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let (after, limit) = (page.after, page.one_more());
         let found = grants::list(&mut tx.conn(), viewer.workspace, filter, after, limit).await?;
         tx.commit().await?;
@@ -76,7 +76,7 @@ impl Control {
 
     /// One grant, revoked ones too.
     pub async fn grant(&self, viewer: &Viewer, id: GrantId) -> Result<GrantView, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let grant = grants::find(&mut tx.conn(), viewer.workspace, id).await?;
         tx.commit().await?;
         grant.ok_or(ControlError::NotFound("grant"))
@@ -108,7 +108,7 @@ impl Control {
             created_by: admin.actor.maker(),
         };
         let bound = self.settings().bounds.grants;
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let counts = workspaces::counts(conn, admin.workspace).await?;
         let bound = counts.limits.grants_or(bound);
@@ -153,7 +153,7 @@ impl Control {
             observe,
             networks: nets.as_deref(),
         };
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         let saved = grants::update(conn, manager.workspace, id, expected, change, now).await;
         let grant = saved.map_err(foreign_policy)?.ok_or(ControlError::NotFound("live grant"))?;
@@ -193,7 +193,7 @@ impl Control {
         let issued = Issued::new(TokenKind::Grant);
         let new = (TokenHash::as_bytes(&issued.hash).as_slice(), issued.last4.as_str());
         let until = (overlap > TimeDelta::zero()).then(|| after(now, overlap));
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let rotated = grants::rotate(conn, admin.workspace, id, new, until, now).await?;
         let grant = rotated.ok_or(ControlError::NotFound("live grant"))?;
@@ -208,7 +208,7 @@ impl Control {
     pub async fn revoke_grant(&self, admin: &Admin, id: GrantId) -> Result<(), ControlError> {
         let grant = self.grant(admin, id).await?;
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if grants::revoke(conn, admin.workspace, id, now).await? {
             let text = id.to_string();

@@ -53,7 +53,7 @@ impl Control {
         viewer: &Viewer,
         page: Page<UserId>,
     ) -> Result<PageOf<MemberView, UserId>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let found =
             members::list(&mut tx.conn(), viewer.workspace, page.after, page.one_more()).await?;
         tx.commit().await?;
@@ -68,7 +68,7 @@ impl Control {
         role: Role,
     ) -> Result<(), ControlError> {
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let before = members::role(conn, admin.workspace, user).await?;
         changed(members::set_role(conn, admin.workspace, user, role, now).await?)?;
@@ -82,7 +82,7 @@ impl Control {
     /// Takes somebody out of the workspace; their API tokens stop with it.
     pub async fn remove_member(&self, admin: &Admin, user: UserId) -> Result<(), ControlError> {
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let before = json!({"role": members::role(conn, admin.workspace, user).await?});
         changed(members::remove(conn, admin.workspace, user, now).await?)?;
@@ -95,7 +95,7 @@ impl Control {
     pub async fn leave(&self, viewer: &Viewer) -> Result<(), ControlError> {
         login_only(&viewer.actor)?;
         let (now, user) = (self.now(), viewer.actor.user);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         changed(members::remove(conn, viewer.workspace, user, now).await?)?;
         let id = user.to_string();
@@ -132,7 +132,7 @@ impl Control {
         let bounds = self.settings().bounds.clone();
         let now = self.now();
         let issued = Issued::new(TokenKind::Invite);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if let Some(user) = users::find_by_email(conn, &email).await?
             && members::role(conn, admin.workspace, user.id).await?.is_some()
@@ -169,7 +169,7 @@ impl Control {
         page: Page<InviteId>,
     ) -> Result<PageOf<InviteView, InviteId>, ControlError> {
         let now = self.now();
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let found =
             invites::list(&mut tx.conn(), admin.workspace, now, page.after, page.one_more())
                 .await?;
@@ -180,7 +180,7 @@ impl Control {
     /// Takes an invitation back.
     pub async fn revoke_invite(&self, admin: &Admin, id: InviteId) -> Result<(), ControlError> {
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if !invites::revoke(conn, admin.workspace, id, now).await? {
             return Err(ControlError::NotFound("open invitation"));

@@ -83,7 +83,7 @@ impl Control {
         if let Some(server) = server {
             self.server_row(viewer, server).await?;
         }
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let (after, limit) = (page.after, page.one_more());
         let found = policies::list(&mut tx.conn(), viewer.workspace, server, after, limit).await?;
         tx.commit().await?;
@@ -92,7 +92,7 @@ impl Control {
 
     /// One policy with its newest document.
     pub async fn policy(&self, viewer: &Viewer, id: PolicyId) -> Result<PolicyView, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let policy = policies::find(&mut tx.conn(), viewer.workspace, id).await?;
         tx.commit().await?;
         policy.ok_or(ControlError::NotFound("policy"))
@@ -106,7 +106,7 @@ impl Control {
         page: Page<i64>,
     ) -> Result<PageOf<VersionView, i64>, ControlError> {
         self.policy(viewer, id).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let (below, limit) = (page.after, page.one_more());
         let found = policies::versions(&mut tx.conn(), viewer.workspace, id, below, limit).await?;
         tx.commit().await?;
@@ -120,7 +120,7 @@ impl Control {
         id: PolicyId,
         version: i64,
     ) -> Result<VersionView, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let found = policies::find_version(&mut tx.conn(), viewer.workspace, id, version).await?;
         tx.commit().await?;
         found.ok_or(ControlError::NotFound("version"))
@@ -134,7 +134,7 @@ impl Control {
         document: &str,
     ) -> Result<Checked, ControlError> {
         self.server_row(viewer, server).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let known = known_tools(&mut tx.conn(), viewer.workspace, server).await?;
         tx.commit().await?;
         Ok(check(document, Some(&known)))
@@ -167,7 +167,7 @@ impl Control {
         faults.check()?;
         let bound = self.settings().bounds.policies;
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         if workspaces::counts(conn, manager.workspace).await?.policies >= bound {
             return Err(ControlError::full("policies", bound));
@@ -220,7 +220,7 @@ impl Control {
         if same && renamed.is_none() {
             return Ok((before.clone(), false));
         }
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         if let Some(name) = renamed {
             policies::rename(conn, workspace, id, name, now).await?;
@@ -245,7 +245,7 @@ impl Control {
         to: i64,
     ) -> Result<SavedPolicy, ControlError> {
         self.policy(manager, id).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(manager.workspace).await?;
         let found = policies::find_version(&mut tx.conn(), manager.workspace, id, to).await?;
         tx.commit().await?;
         let Some(old) = found else {
@@ -269,7 +269,7 @@ impl Control {
             return Err(ControlError::Stale { current: before.version });
         }
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         match policies::delete(conn, manager.workspace, id, now).await? {
             PolicyDeletion::Done => {}

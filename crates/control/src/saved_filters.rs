@@ -13,7 +13,7 @@ const LONGEST: usize = 2_000;
 impl Control {
     /// The reader's own, by name.
     pub async fn saved_filters(&self, viewer: &Viewer) -> Result<Vec<SavedFilter>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let user = viewer.actor.user;
         let found = saved_filters::list(&mut tx.conn(), viewer.workspace, user).await?;
         tx.commit().await?;
@@ -33,7 +33,7 @@ impl Control {
             return Err(ControlError::invalid("/query", "required", detail));
         }
         let (workspace, user) = (viewer.workspace, viewer.actor.user);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         if saved_filters::list(conn, workspace, user).await?.len() >= MOST {
             let detail = format!("{MOST} filters are saved already; delete one first");
@@ -47,7 +47,7 @@ impl Control {
 
     /// Forgets one of the reader's own.
     pub async fn forget_filter(&self, viewer: &Viewer, id: FilterId) -> Result<(), ControlError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(viewer.workspace).await?;
         let (workspace, user) = (viewer.workspace, viewer.actor.user);
         if !saved_filters::delete(&mut tx.conn(), workspace, user, id).await? {
             return Err(ControlError::NotFound("saved filter"));

@@ -102,7 +102,7 @@ impl Control {
         viewer: &Viewer,
         page: Page<ServerId>,
     ) -> Result<PageOf<ServerView, ServerId>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let found =
             servers::list(&mut tx.conn(), viewer.workspace, page.after, page.one_more()).await?;
         tx.commit().await?;
@@ -119,7 +119,7 @@ impl Control {
         viewer: &Viewer,
         id: ServerId,
     ) -> Result<Server, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let server = servers::find(&mut tx.conn(), viewer.workspace, id).await?;
         tx.commit().await?;
         server.ok_or(ControlError::NotFound("server"))
@@ -157,7 +157,7 @@ impl Control {
         };
         let now = self.now();
         let bound = self.settings().bounds.servers;
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let counts = workspaces::counts(conn, admin.workspace).await?;
         let bound = counts.limits.servers_or(bound);
@@ -237,7 +237,7 @@ impl Control {
         asked: bool,
     ) -> Result<ServerView, ControlError> {
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let (workspace, id) = (admin.workspace, before.id);
         let saved = servers::update(conn, workspace, id, Some(before.revision), change, now).await;
@@ -275,7 +275,7 @@ impl Control {
             return Err(ControlError::Stale { current: before.revision });
         }
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if !servers::delete(conn, admin.workspace, id, now).await? {
             return Err(ControlError::NotFound("server"));

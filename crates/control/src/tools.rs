@@ -137,7 +137,7 @@ impl Control {
         viewer: &Viewer,
         id: ServerId,
     ) -> Result<Vec<Tool>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let server = sluice_store::servers::find(&mut tx.conn(), viewer.workspace, id).await?;
         let tools = tools::list(&mut tx.conn(), viewer.workspace, id).await?;
         tx.commit().await?;
@@ -152,7 +152,7 @@ impl Control {
         name: &str,
     ) -> Result<ToolView, ControlError> {
         self.server_row(viewer, id).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let tool = tools::find(&mut tx.conn(), viewer.workspace, id, name).await?;
         tx.commit().await?;
         tool.map(view).ok_or(ControlError::NotFound("tool"))?
@@ -194,7 +194,7 @@ impl Control {
         let server = self.server_row(manager, id).await?;
         let now = self.now();
         let by = (manager.actor.maker(), now);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         match tools::accept(conn, manager.workspace, id, name, seen_hash, by).await? {
             Accepted::Done => {}

@@ -156,7 +156,7 @@ impl Control {
 
     /// What the workspace is, and how much it has of what it may have.
     pub async fn workspace_card(&self, viewer: &Viewer) -> Result<WorkspaceCard, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let have = workspaces::counts(&mut tx.conn(), viewer.workspace).await?;
         tx.commit().await?;
         let bounds = &self.settings().bounds;
@@ -187,6 +187,7 @@ impl Control {
         let slug = slug.and_then(|slug| faults.take(text::written_slug("/slug", slug)));
         faults.check()?;
         let now = self.now();
+        // Addresses are one space for all workspaces: another's must be seen to be taken.
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         let id = admin.workspace.to_string();

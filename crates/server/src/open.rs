@@ -74,6 +74,14 @@ fn key_file(storage: &StorageArgs) -> Outcome<SecretString> {
     })
 }
 
+/// What it means that row-level security does not hold for Sluice's role.
+pub(crate) fn unwalled(role: &str) -> String {
+    format!(
+        "the role `{role}` passes PostgreSQL's row-level security by, so the second wall between workspaces \
+         does not stand; let Sluice connect as the database's owner, neither a superuser nor with BYPASSRLS"
+    )
+}
+
 /// What a failure of the database means for the operator.
 pub(crate) fn explain(error: StoreError, storage: &StorageArgs) -> Failure {
     let place = match storage.sqlite_file() {

@@ -5,9 +5,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use sluice_domain::WorkspaceId;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Executor, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{AssertSqlSafe, Executor, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 use crate::{Conn, ServingLock, StoreError};
 
@@ -51,6 +52,24 @@ pub(crate) enum Pools {
 pub enum Tx {
     Postgres(Transaction<'static, Postgres>),
     Sqlite(Transaction<'static, Sqlite>),
+}
+
+/// Whose rows a transaction on PostgreSQL sees (`migrations/postgres/0085_row_security.sql`).
+#[derive(Debug, Clone, Copy)]
+enum Scope {
+    Everywhere,
+    Workspace(WorkspaceId),
+}
+
+impl Scope {
+    /// Said with the statement that begins the transaction, so that it costs no round trip of its own;
+    /// forgotten with its end.
+    fn after(self, begin: &str) -> String {
+        match self {
+            Self::Everywhere => format!("{begin}; SET LOCAL sluice.workspace = '*'"),
+            Self::Workspace(id) => format!("{begin}; SET LOCAL sluice.workspace = '{id}'"),
+        }
+    }
 }
 
 impl Tx {
@@ -109,26 +128,51 @@ impl Db {
         address
     }
 
-    /// Begins a transaction that may write.
+    /// Begins a transaction that may write, for what belongs to no workspace or to several: signing in,
+    /// tokens, upkeep, the operator. What is done in one workspace takes [`Self::begin_in`].
     pub async fn begin(&self) -> Result<Tx, StoreError> {
+        self.begin_for(Scope::Everywhere).await
+    }
+
+    /// Begins a transaction that may write in this workspace; PostgreSQL hides every other's rows from it.
+    pub async fn begin_in(&self, workspace: WorkspaceId) -> Result<Tx, StoreError> {
+        self.begin_for(Scope::Workspace(workspace)).await
+    }
+
+    /// Begins a transaction that only reads: every statement in it sees the same state. As with
+    /// [`Self::begin`], of all workspaces.
+    pub async fn read(&self) -> Result<Tx, StoreError> {
+        self.read_for(Scope::Everywhere).await
+    }
+
+    /// The same in this workspace; PostgreSQL hides every other's rows from it.
+    pub async fn read_in(&self, workspace: WorkspaceId) -> Result<Tx, StoreError> {
+        self.read_for(Scope::Workspace(workspace)).await
+    }
+
+    async fn begin_for(&self, scope: Scope) -> Result<Tx, StoreError> {
         Ok(match &self.pools {
-            Pools::Postgres(pool) => {
-                let pool = pool.clone();
-                Tx::Postgres(begun(async move { pool.begin().await }).await?)
-            }
+            Pools::Postgres(pool) => Tx::Postgres(begun(pool, scope.after("BEGIN")).await?),
             Pools::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
         })
     }
 
-    /// Begins a transaction that only reads: every statement in it sees the same state.
-    pub async fn read(&self) -> Result<Tx, StoreError> {
+    async fn read_for(&self, scope: Scope) -> Result<Tx, StoreError> {
         const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         Ok(match &self.pools {
-            Pools::Postgres(pool) => {
-                let pool = pool.clone();
-                Tx::Postgres(begun(async move { pool.begin_with(SNAPSHOT).await }).await?)
-            }
+            Pools::Postgres(pool) => Tx::Postgres(begun(pool, scope.after(SNAPSHOT)).await?),
             Pools::Sqlite { read, .. } => Tx::Sqlite(read.begin_with("BEGIN DEFERRED").await?),
+        })
+    }
+
+    /// Whether the role that Sluice connects as passes PostgreSQL's row-level security by, so that the
+    /// second wall between workspaces does not stand; then its name.
+    pub async fn unwalled_role(&self) -> Result<Option<String>, StoreError> {
+        const ROLE: &str = "SELECT rolname::text FROM pg_roles
+             WHERE rolname = current_user AND (rolsuper OR rolbypassrls)";
+        Ok(match &self.pools {
+            Pools::Postgres(pool) => sqlx::query_scalar(ROLE).fetch_optional(pool).await?,
+            Pools::Sqlite { .. } => None,
         })
     }
 
@@ -192,10 +236,12 @@ impl Db {
 /// and its connection goes back to the pool inside it: the next one to use it would write into a
 /// snapshot that only reads. The task begins to the end, and what nobody waits for any more is then
 /// dropped as a whole.
-async fn begun<F>(begin: F) -> Result<Transaction<'static, Postgres>, sqlx::Error>
-where
-    F: Future<Output = Result<Transaction<'static, Postgres>, sqlx::Error>> + Send + 'static,
-{
+async fn begun(
+    pool: &PgPool,
+    begin: String,
+) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+    let pool = pool.clone();
+    let begin = async move { pool.begin_with(AssertSqlSafe(begin)).await };
     // A task that panicked or was stopped with its runtime.
     tokio::spawn(begin).await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }

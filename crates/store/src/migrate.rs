@@ -47,6 +47,8 @@ impl Db {
                 wait_for_lock(&mut tx).await?;
                 let found = inspect_postgres(&mut tx).await?;
                 let state = apply(&migrator(&POSTGRES), &mut *tx, found).await?;
+                // Tables that a later migration made.
+                tx.execute("SELECT sluice_guard_tenants()").await?;
                 tx.commit().await?;
                 Ok(state)
             }
@@ -88,7 +90,11 @@ impl Db {
 
 async fn wait_for_lock(conn: &mut PgConnection) -> Result<(), StoreError> {
     // Another replica's migration, or our own, may take its time.
-    conn.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
+    conn.execute(
+        "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+         SET LOCAL sluice.workspace = '*'",
+    )
+    .await?;
     let got: bool = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)")
         .bind(LOCK_KEY)
         .fetch_one(&mut *conn)

@@ -10,6 +10,10 @@ use tempfile::TempDir;
 /// Where the tests' PostgreSQL server is: a `postgres://` address whose user may create databases.
 pub const POSTGRES_VARIABLE: &str = "SLUICE_TEST_POSTGRES_URL";
 
+/// Owns the tests' databases and is no superuser: row-level security holds for it, as it does for the role
+/// that Sluice should have.
+const ROLE: &str = "sluice_tests";
+
 /// Runs each test body on SQLite and on PostgreSQL, each with a fresh database. The argument is a
 /// migrated [`Db`] or the [`FreshUrl`] of an empty one.
 ///
@@ -67,9 +71,11 @@ impl FreshDatabase {
     pub async fn postgres() -> Self {
         let server = postgres_server();
         let name = format!("sluice_test_{}", uuid::Uuid::now_v7().simple());
-        command(&server, format!("CREATE DATABASE {name}")).await;
         let mut url = url::Url::parse(&server).expect("the server's address is a URL");
+        command(&server, role(url.password())).await;
+        command(&server, format!("CREATE DATABASE {name} OWNER {ROLE}")).await;
         url.set_path(&name);
+        url.set_username(ROLE).expect("a user can be set");
         Self { url: url.into(), _folder: None, server: Some((server, name)) }
     }
 
@@ -91,6 +97,18 @@ impl FreshDatabase {
             command(server, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
         }
     }
+}
+
+/// Makes the tests' role where it is missing. Several tests may begin at once.
+fn role(password: Option<&str>) -> String {
+    let password = password.map(|text| format!("PASSWORD '{}'", text.replace('\'', "''")));
+    format!(
+        "DO $do$ BEGIN
+             CREATE ROLE {ROLE} LOGIN {};
+         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+         END $do$",
+        password.unwrap_or_default()
+    )
 }
 
 /// The server that `cargo xtask test` started.

@@ -7,6 +7,7 @@ pub async fn admin_events(url: &str, statement: &str) {
     let sql = AssertSqlSafe(statement.to_owned());
     let done = if url.starts_with("postgres") {
         let mut conn = PgConnection::connect(url).await.expect("the database answers");
+        conn.execute("SET sluice.workspace = '*'").await.expect("sees all workspaces");
         conn.execute("DROP TRIGGER IF EXISTS admin_events_fixed ON admin_events")
             .await
             .expect("drops");

@@ -32,7 +32,7 @@ impl Control {
         id: ApprovalId,
     ) -> Result<Value, ControlError> {
         let (workspace, now) = (manager.workspace, self.now());
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         let found = approvals::find(conn, workspace, id).await?;
         let approval = found.ok_or(ControlError::NotFound("approval"))?;

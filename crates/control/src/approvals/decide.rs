@@ -45,7 +45,7 @@ impl Control {
     ) -> Result<Decided, ControlError> {
         let by = checked(manager, choice, self.now())?;
         let (workspace, now, approve) = (manager.workspace, by.at, by.approve);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         let found = approvals::find(conn, workspace, id).await?;
         let approval = found.ok_or(ControlError::NotFound("approval"))?;

@@ -99,7 +99,7 @@ impl Control {
         page: Page<ExceptionId>,
     ) -> Result<PageOf<ExceptionView, ExceptionId>, ControlError> {
         let now = self.now();
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let live = (!all).then_some(now);
         let limit = page.one_more();
@@ -122,7 +122,7 @@ impl Control {
         id: ExceptionId,
     ) -> Result<(), ControlError> {
         let (workspace, now) = (manager.workspace, self.now());
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         let found = approvals::find_exception(conn, workspace, id).await?;
         let exception = found.ok_or(ControlError::NotFound("exception"))?;

@@ -44,7 +44,7 @@ impl Control {
         viewer: &Viewer,
         id: ApprovalId,
     ) -> Result<Vec<ApprovalEventView>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let found = approvals::events(&mut tx.conn(), viewer.workspace, id).await?;
         tx.commit().await?;
         Ok(found.into_iter().map(ApprovalEventView::from).collect())
@@ -58,13 +58,13 @@ impl Control {
     ) -> Result<(), ControlError> {
         let (workspace, user, now) = (viewer.workspace, viewer.actor.user, self.now());
         let kind = ApprovalEventKind::Shown;
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let events = approvals::events(&mut tx.conn(), workspace, id).await?;
         tx.commit().await?;
         if events.is_empty() || events.iter().any(|e| e.kind == kind && e.user_id == Some(user)) {
             return Ok(());
         }
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let found = approvals::find(conn, workspace, id).await?;
         let approval = found.ok_or(ControlError::NotFound("approval"))?;
@@ -86,7 +86,7 @@ impl Control {
         tool: &str,
         before: ApprovalId,
     ) -> Result<PastDecisions, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let past = approvals::past(conn, viewer.workspace, grant, tool, before).await?;
         tx.commit().await?;

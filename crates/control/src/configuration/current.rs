@@ -81,7 +81,7 @@ impl Current {
 impl Control {
     /// Reads the workspace's configuration in one piece.
     pub(super) async fn current(&self, admin: &Admin) -> Result<Current, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let workspace = admin.workspace;
         let row = workspaces::find(conn, workspace).await?;

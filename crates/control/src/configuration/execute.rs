@@ -98,7 +98,7 @@ impl Control {
     }
 
     async fn note_applied(&self, admin: &Admin, summary: Summary) -> Result<(), ControlError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let what = serde_json::json!({
             "created": summary.create, "updated": summary.update, "deleted": summary.delete,
@@ -284,7 +284,7 @@ async fn remember_as(
     if known.is_some_and(|known| known.path == path && known.digest == digest) {
         return Ok(());
     }
-    let mut tx = control.begin().await?;
+    let mut tx = control.begin_in(admin.workspace).await?;
     let (conn, now) = (&mut tx.conn(), control.now());
     configuration::put(conn, workspace, (kind, object), path, &digest, now).await?;
     Ok(tx.commit().await?)
@@ -295,7 +295,7 @@ async fn forget(
     admin: &Admin,
     what: (ObjectKind, Uuid),
 ) -> Result<(), ControlError> {
-    let mut tx = control.begin().await?;
+    let mut tx = control.begin_in(admin.workspace).await?;
     configuration::forget(&mut tx.conn(), admin.workspace, what).await?;
     Ok(tx.commit().await?)
 }

@@ -87,7 +87,7 @@ impl Control {
         let (before, after) = (counter(used.unwrap_or_default()), counter(Amount::ZERO));
         let event = Event::new(action, ("counter", &key.owner, &key.counter));
         let event = if used.is_some() { event.before(&before).after(&after) } else { event };
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(manager.workspace).await?;
         audit::record(&mut tx.conn(), manager.workspace, &manager.actor, event, self.now()).await?;
         tx.commit().await?;
         Ok(())

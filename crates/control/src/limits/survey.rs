@@ -178,7 +178,7 @@ impl Control {
     ) -> Result<Survey, ControlError> {
         let (workspace, now) = (viewer.workspace, self.now());
         let most = self.settings().bounds.grants;
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let grants = grants_of(conn, workspace, of, most).await?;
         let live = |grant: &&Grant| {

@@ -84,7 +84,7 @@ impl Control {
         page: Page<DeliveryId>,
     ) -> Result<PageOf<DeliveryView, DeliveryId>, ControlError> {
         let filter = DeliveryFilter { endpoint: of.endpoint, status: of.status };
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let (workspace, limit) = (admin.workspace, page.one_more());
         let found = outbox::list(&mut tx.conn(), workspace, filter, page.after, limit).await?;
         tx.commit().await?;
@@ -97,7 +97,7 @@ impl Control {
         admin: &Admin,
         id: DeliveryId,
     ) -> Result<DeliveryView, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let found = outbox::find(&mut tx.conn(), admin.workspace, id).await?;
         tx.commit().await?;
         Ok(found.ok_or(ControlError::NotFound("delivery"))?.into())
@@ -110,7 +110,7 @@ impl Control {
         id: DeliveryId,
     ) -> Result<DeliveryView, ControlError> {
         let (workspace, now) = (admin.workspace, self.now());
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let found = outbox::find(conn, workspace, id).await?;
         let delivery = found.ok_or(ControlError::NotFound("delivery"))?;
@@ -135,7 +135,7 @@ impl Control {
         let (workspace, now) = (admin.workspace, self.now());
         let base = self.settings().public_url.as_str().trim_end_matches('/');
         let page = format!("{base}/w/{}/notifications", admin.slug);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let found = endpoints::find(conn, workspace, id).await?;
         let endpoint = found.ok_or(ControlError::NotFound("endpoint"))?;

@@ -127,7 +127,7 @@ impl Control {
         admin: &Admin,
         page: Page<EndpointId>,
     ) -> Result<PageOf<EndpointView, EndpointId>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let (workspace, limit) = (admin.workspace, page.one_more());
         let found = endpoints::list(&mut tx.conn(), workspace, page.after, limit).await?;
         tx.commit().await?;
@@ -140,7 +140,7 @@ impl Control {
         admin: &Admin,
         id: EndpointId,
     ) -> Result<EndpointView, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(admin.workspace).await?;
         let found = endpoints::find(&mut tx.conn(), admin.workspace, id).await?;
         tx.commit().await?;
         Ok(found.ok_or(ControlError::NotFound("endpoint"))?.into())
@@ -166,7 +166,7 @@ impl Control {
             .as_ref()
             .map(|secret| self.sealed(admin, id, EndpointColumn::Secret, secret.expose_secret()));
         let bound = self.settings().bounds.endpoints;
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if endpoints::count(conn, workspace).await? >= bound {
             return Err(ControlError::full("endpoints", bound));
@@ -224,7 +224,7 @@ impl Control {
             enabled: patch.enabled,
         };
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let changed = endpoints::update(conn, admin.workspace, id, expected, change, now).await?;
         let view = EndpointView::from(changed.ok_or(ControlError::NotFound("endpoint"))?);
@@ -245,7 +245,7 @@ impl Control {
     ) -> Result<MadeEndpoint, ControlError> {
         let (workspace, now) = (admin.workspace, self.now());
         let secret = WebhookSecret::generate().text();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let found = endpoints::find(conn, workspace, id).await?;
         let endpoint = found.ok_or(ControlError::NotFound("endpoint"))?;
@@ -272,7 +272,7 @@ impl Control {
 
     /// Removes an endpoint with all that is on its way to it.
     pub async fn delete_endpoint(&self, admin: &Admin, id: EndpointId) -> Result<(), ControlError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let found = endpoints::find(conn, admin.workspace, id).await?;
         let endpoint = found.ok_or(ControlError::NotFound("endpoint"))?;

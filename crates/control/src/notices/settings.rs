@@ -25,7 +25,7 @@ pub struct NoticeSettings {
 impl Control {
     /// How notices stand, for this member.
     pub async fn notice_settings(&self, viewer: &Viewer) -> Result<NoticeSettings, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let after = workspaces::escalate_after(conn, viewer.workspace).await?;
         let wants = outbox::wants_mail(conn, viewer.workspace, viewer.actor.user).await?;
@@ -49,7 +49,7 @@ impl Control {
             return Err(ControlError::invalid("/escalate_after", "out_of_range", detail));
         }
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         let before = json!({"seconds": workspaces::escalate_after(conn, admin.workspace).await?});
         let seconds = after.map(|after| after.num_seconds());
@@ -66,7 +66,7 @@ impl Control {
     /// Sets whether the caller gets mail about calls that wait for them.
     pub async fn set_wants_mail(&self, viewer: &Viewer, wants: bool) -> Result<(), ControlError> {
         let (workspace, user) = (viewer.workspace, viewer.actor.user);
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         outbox::set_wants_mail(conn, workspace, user, wants).await?;
         let (id, after) = (user.to_string(), json!({"mail_approvals": wants}));

@@ -112,7 +112,7 @@ impl Operator {
         workspace: WorkspaceId,
         seq: i64,
     ) -> Result<Vec<EventView>, ControlError> {
-        let mut tx = self.db.read().await?;
+        let mut tx = self.db.read_in(workspace).await?;
         let found = admin_events::after(&mut tx.conn(), Some(workspace), seq, PIECE).await?;
         tx.commit().await?;
         Ok(found.into_iter().map(EventView::from).collect())

@@ -48,7 +48,7 @@ impl Control {
         workspace: WorkspaceId,
         id: ServerId,
     ) -> Result<Result<ReadReport, ReadFailure>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(workspace).await?;
         let server = servers::find(&mut tx.conn(), workspace, id).await?;
         tx.commit().await?;
         let server = server.ok_or(ControlError::NotFound("server"))?;
@@ -63,7 +63,7 @@ impl Control {
         definitions: Vec<ToolDefinition>,
     ) -> Result<Option<ReadReport>, ControlError> {
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(workspace).await?;
         let server = servers::find(&mut tx.conn(), workspace, id).await?;
         let server = server.ok_or(ControlError::NotFound("server"))?;
         let rated: Vec<ReadTool> =
@@ -83,7 +83,7 @@ impl Control {
         let public = server.settings.publish_tools
             && self.inner.upstream.check_public(&server.upstream_url).await.is_ok();
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(workspace).await?;
         let conn = &mut tx.conn();
         let failure = match read {
             Ok(read) => {

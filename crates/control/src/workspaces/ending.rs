@@ -44,7 +44,7 @@ impl Control {
             return Err(ControlError::invalid("/confirm", "not_confirmed", detail));
         }
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if !workspaces::delete(conn, admin.workspace, now).await? {
             return Err(ControlError::NotFound("workspace"));
@@ -86,7 +86,7 @@ impl Control {
         let found = closed.into_iter().find(|one| one.id == id);
         let found = found.ok_or(ControlError::NotFound("deleted workspace"))?;
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(id).await?;
         let conn = &mut tx.conn();
         if !workspaces::restore(conn, id, now - GRACE, now).await? {
             return Err(ControlError::NotFound("deleted workspace"));
@@ -114,7 +114,7 @@ impl Control {
             return Err(ControlError::invalid("/member", "is_self", detail));
         }
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if members::role(conn, admin.workspace, to).await?.is_none() {
             let detail = "this person is no member; invite them first";

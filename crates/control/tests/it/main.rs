@@ -19,4 +19,5 @@ mod providers_required;
 mod publishing;
 mod second_factor;
 mod servers;
+mod walls;
 mod workspaces;

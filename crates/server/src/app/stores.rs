@@ -32,6 +32,9 @@ impl Stores {
         let explain = |error| open::explain(error, storage);
         let serving_lock = db.lock_for_serving().map_err(explain)?;
         db.migrate().await.map_err(explain)?;
+        if let Some(role) = db.unwalled_role().await.map_err(explain)? {
+            warn!("{}", open::unwalled(&role));
+        }
         let counters = counters(storage).await?;
         Ok(Self { db, vault, counters, locks: (data_lock, serving_lock) })
     }

@@ -36,6 +36,13 @@ pub(crate) async fn run(args: DoctorArgs) -> Outcome {
     match open::database(&serve.storage, Schema::Leave).await {
         Ok(db) => {
             report.note("database", schema(&db, serve).await);
+            if !db.is_sqlite() {
+                match db.unwalled_role().await.map_err(|error| open::explain(error, &serve.storage))
+                {
+                    Ok(Some(role)) => say!("warn  row security: {}", open::unwalled(&role)),
+                    held => report.note("row security", held.map(|_| "holds for this role".into())),
+                }
+            }
             report.note("clock", time(&db, serve).await);
         }
         Err(failure) => report.note("database", Err(failure)),

@@ -68,7 +68,7 @@ impl StoredApprovals {
             arguments_digest: &arguments,
             rules_digest: &rules,
         };
-        let mut tx = self.db.read().await?;
+        let mut tx = self.db.read_in(key.workspace).await?;
         let found = approvals::find_live(&mut tx.conn(), key.workspace, same, now).await?;
         tx.rollback().await?;
         found.map(|row| stand(row, now)).transpose()
@@ -87,7 +87,7 @@ impl StoredApprovals {
             arguments_digest: &arguments,
             rules_digest: &rules,
         };
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.db.begin_in(key.workspace).await?;
         let conn = &mut tx.conn();
         let used = approvals::use_exception(conn, key.workspace, same, hash, now).await?;
         tx.commit().await?;
@@ -124,7 +124,7 @@ impl StoredApprovals {
             hold_until: call.at + call.hold,
             expires_at: call.at + call.expires,
         };
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.db.begin_in(key.workspace).await?;
         let workspace = key.workspace;
         let parked =
             approvals::create_or_join(&mut tx.conn(), workspace, new, MAX_PENDING, call.at).await?;
@@ -136,7 +136,7 @@ impl StoredApprovals {
     }
 
     async fn look(&self, workspace: WorkspaceId, id: ApprovalId) -> Result<Approval, StoreError> {
-        let mut tx = self.db.read().await?;
+        let mut tx = self.db.read_in(workspace).await?;
         let row = approvals::find(&mut tx.conn(), workspace, id).await?;
         tx.rollback().await?;
         stand(row.ok_or(StoreError::DanglingReference)?, (self.clock.0)())
@@ -168,7 +168,7 @@ impl StoredApprovals {
         call: CallId,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.db.begin_in(workspace).await?;
         let by = &self.replica;
         let taken = approvals::take_for_run(&mut tx.conn(), workspace, id, call, by, now).await?;
         tx.commit().await?;
@@ -229,7 +229,7 @@ struct Ended {
 impl Ended {
     async fn write(&self, db: &Db) -> Result<(), StoreError> {
         let Self { workspace, id, call, how, at } = *self;
-        let mut tx = db.begin().await?;
+        let mut tx = db.begin_in(workspace).await?;
         let conn = &mut tx.conn();
         match how {
             Released::Ran => approvals::finish(conn, workspace, id, call, at).await?,

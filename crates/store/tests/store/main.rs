@@ -15,6 +15,8 @@ mod outbox;
 mod releases;
 mod routes;
 mod saved_filters;
+mod schema;
 mod support;
 mod tenancy;
 mod tools;
+mod walls;
