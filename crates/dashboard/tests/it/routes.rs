@@ -68,7 +68,7 @@ const ENTRANCES: [&str; 14] = [
 ];
 
 /// What a viewer may send although it is no GET: it changes nothing, or only what is the viewer's own.
-const HARMLESS: [&str; 9] = [
+const HARMLESS: [&str; 11] = [
     "/check",
     "/test",
     "/simulate",
@@ -77,6 +77,8 @@ const HARMLESS: [&str; 9] = [
     "/notification-preferences",
     "/notifications/mail",
     "/members/leave",
+    "/logs/filters",
+    "/logs/filters/{id}/delete",
     "/try",
 ];
 
@@ -106,7 +108,7 @@ impl Row {
     }
 
     fn write(&self, out: &mut String) {
-        let _ = write!(out, "{:<6} {:<58}", self.method, self.path);
+        let _ = write!(out, "{:<6} {:<58}", self.method.as_str(), self.path);
         for answer in &self.answers {
             let text = if *answer == 0 { "-".to_owned() } else { answer.to_string() };
             let _ = write!(out, " {text:>8}");

@@ -10,11 +10,15 @@ use serde_json::{Value, json};
 use sluice_control::operator::Operator;
 use sluice_control::{Provider, ProviderKind};
 use sluice_domain::{ApprovalId, CallId, CallRecord, CallTiming, Code, Outcome, Role};
-use sluice_domain::{GrantId, PolicyId, ReservationId, ServerId, WorkspaceId};
+use sluice_domain::{GrantId, PolicyId, ReservationId, ServerId, UserId, WorkspaceId};
 use sluice_limits::Counters;
 use sluice_store::approvals::{self, NewApproval};
+<<<<<<< HEAD
 use sluice_store::identities::{self, NewIdentity};
 use sluice_store::{calls, users, workspaces};
+=======
+use sluice_store::{calls, saved_filters, workspaces};
+>>>>>>> 9e1da86 (Rows and a fixture for kept filters, in the table of routes)
 use sluice_testkit::TestClock;
 use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::mcp_server::tool;
@@ -56,6 +60,7 @@ impl Things {
             ("/servers/{id}", "server"),
             ("/policies/{id}", "policy"),
             ("/grants/{id}", "grant"),
+            ("/logs/filters/{id}", "filter"),
             ("/logs/{id}", "call"),
             ("/calls/{id}", "call"),
             ("/approvals/exceptions/{id}", "exception"),
@@ -222,6 +227,7 @@ impl Scene {
         let exceptions = self.rest(&token, Method::GET, "/approval-exceptions", &json!({})).await;
         let exception = id(&exceptions["items"][0]);
         let call = self.call(workspace, of).await;
+        let filter = self.filter(workspace, n).await;
         Things(BTreeMap::from([
             ("server", server),
             ("policy", policy),
@@ -234,6 +240,7 @@ impl Scene {
             ("approval", approval.to_string()),
             ("exception", exception),
             ("call", call.to_string()),
+            ("filter", filter),
             ("url", url),
             ("n", n.to_string()),
             ("session", self.first.get("session").to_owned()),
@@ -328,6 +335,24 @@ impl Scene {
         approvals::create_or_join(&mut tx.conn(), workspace, new, 99, now).await.expect("parks");
         tx.commit().await.expect("commits");
         id
+    }
+
+    /// Filters that the admin keeps.
+    async fn filter(&self, workspace: WorkspaceId, n: u32) -> String {
+        let user: UserId = read(&self.member_id("ada@example.test").await);
+        let (name, now) = (format!("f{n}"), self.world.clock.now());
+        let mut tx = self.world.db.begin().await.expect("begins");
+        let conn = &mut tx.conn();
+        let kept = (name.as_str(), "tool=executePython");
+        // A member keeps only so many; the first one stays.
+        for old in saved_filters::list(conn, workspace, user).await.expect("lists") {
+            if old.name != "f1" {
+                saved_filters::delete(conn, workspace, user, old.id).await.expect("deletes");
+            }
+        }
+        let id = saved_filters::create(conn, workspace, user, kept, now).await.expect("keeps");
+        tx.commit().await.expect("commits");
+        id.to_string()
     }
 
     async fn call(
