@@ -1,5 +1,7 @@
 //! Two workspaces, everybody who asks, and one of everything to be asked for.
 
+mod made;
+
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
@@ -9,20 +11,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use sluice_control::operator::Operator;
 use sluice_control::{Provider, ProviderKind};
-use sluice_domain::{ApprovalId, CallId, CallRecord, CallTiming, Code, Outcome, Role};
-use sluice_domain::{GrantId, PolicyId, ReservationId, ServerId, UserId, WorkspaceId};
+use sluice_domain::{Role, WorkspaceId};
 use sluice_limits::Counters;
-use sluice_store::approvals::{self, NewApproval};
-<<<<<<< HEAD
 use sluice_store::identities::{self, NewIdentity};
-use sluice_store::{calls, users, workspaces};
-=======
-use sluice_store::{calls, saved_filters, workspaces};
->>>>>>> 9e1da86 (Rows and a fixture for kept filters, in the table of routes)
+use sluice_store::{users, workspaces};
 use sluice_testkit::TestClock;
 use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::mcp_server::tool;
-use sluice_vault::Place;
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -296,103 +291,6 @@ impl Scene {
         let items = all["items"].as_array().expect("items");
         let found = items.iter().find(|item| item["email"] == email).expect("a member");
         found["user_id"].as_str().or(found["id"].as_str()).expect("an id").to_owned()
-    }
-
-    async fn park(
-        &self,
-        workspace: WorkspaceId,
-        (server, grant, policy): (ServerId, GrantId, PolicyId),
-        n: u32,
-    ) -> ApprovalId {
-        let (id, now) = (ApprovalId::new(), self.world.clock.now());
-        let sealed = self.world.vault.seal(Place::approval_arguments(workspace, id), b"{}");
-        let digest = n.to_string();
-        let new = NewApproval {
-            id,
-            server,
-            grant,
-            grant_label: "g",
-            call: CallId::new(),
-            tool: "executePython",
-            tool_hash: None,
-            arguments_digest: &digest,
-            sealed_arguments: &sealed,
-            policy,
-            policy_version: 1,
-            rule: "/default",
-            rules_digest: "rules",
-            session: None,
-            client_name: None,
-            reservation: Some(ReservationId::new()),
-            demands: Some("[]"),
-            approvers: &[],
-            quorum: 1,
-            self_allowed: true,
-            hold_until: now + TimeDelta::seconds(50),
-            expires_at: now + TimeDelta::minutes(30),
-        };
-        let mut tx = self.world.db.begin().await.expect("begins");
-        approvals::create_or_join(&mut tx.conn(), workspace, new, 99, now).await.expect("parks");
-        tx.commit().await.expect("commits");
-        id
-    }
-
-    /// Filters that the admin keeps.
-    async fn filter(&self, workspace: WorkspaceId, n: u32) -> String {
-        let user: UserId = read(&self.member_id("ada@example.test").await);
-        let (name, now) = (format!("f{n}"), self.world.clock.now());
-        let mut tx = self.world.db.begin().await.expect("begins");
-        let conn = &mut tx.conn();
-        let kept = (name.as_str(), "tool=executePython");
-        // A member keeps only so many; the first one stays.
-        for old in saved_filters::list(conn, workspace, user).await.expect("lists") {
-            if old.name != "f1" {
-                saved_filters::delete(conn, workspace, user, old.id).await.expect("deletes");
-            }
-        }
-        let id = saved_filters::create(conn, workspace, user, kept, now).await.expect("keeps");
-        tx.commit().await.expect("commits");
-        id.to_string()
-    }
-
-    async fn call(
-        &self,
-        workspace: WorkspaceId,
-        (server, grant, policy): (ServerId, GrantId, PolicyId),
-    ) -> CallId {
-        let call = CallRecord {
-            id: CallId::new(),
-            workspace,
-            server,
-            grant,
-            grant_label: "g".to_owned(),
-            at: self.world.clock.now(),
-            method: "tools/call".to_owned(),
-            tool: Some("executePython".to_owned()),
-            outcome: Outcome::Allowed,
-            code: Code::Allowed,
-            rule: String::new(),
-            message: String::new(),
-            policy: Some(policy),
-            policy_version: Some(1),
-            observed: false,
-            counter: None,
-            retry_after_s: None,
-            arguments: None,
-            trace: None,
-            client_name: None,
-            protocol_version: None,
-            session: None,
-            client_address: None,
-            request_bytes: 1,
-            response_bytes: 1,
-            upstream_status: Some(200),
-            timing: CallTiming { total_us: 9, limits_us: 0, approval_us: 0, upstream_us: 8 },
-        };
-        let mut tx = self.world.db.begin().await.expect("begins");
-        calls::insert_batch(&mut tx.conn(), std::slice::from_ref(&call)).await.expect("logs");
-        tx.commit().await.expect("commits");
-        call.id
     }
 
     /// What was there first is as it was: nobody who may not has changed it.
