@@ -89,7 +89,7 @@ impl Control {
             self.delete_policy(manager, id, Some(version)).await?;
             return Ok(Undone::Deleted);
         }
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(manager.workspace).await?;
         let conn = &mut tx.conn();
         let before = policies::find_version(conn, manager.workspace, id, version - 1).await?;
         tx.commit().await?;

@@ -32,7 +32,7 @@ impl Control {
         viewer: &Viewer,
         server: ServerId,
     ) -> Result<Option<Publication>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let found = stored::find_shared(&mut tx.conn(), viewer.workspace, server).await?;
         tx.commit().await?;
         let Some(found) = found else { return Ok(None) };
