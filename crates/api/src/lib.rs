@@ -25,6 +25,7 @@ mod page;
 mod policies;
 mod policy_checks;
 mod policy_compare;
+mod security_events;
 mod servers;
 mod state;
 mod tools;

@@ -43,6 +43,7 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(grants::routes())
         .merge(limits::routes())
         .merge(calls::routes())
+        .merge(crate::security_events::routes())
         .merge(calls_export::routes())
         .merge(approvals::routes())
         .merge(approval_exceptions::routes())

@@ -337,6 +337,7 @@ async fn note_failure(
         grant: None,
         address: from.address.clone(),
         detail: detail.to_owned(),
+        times: 1,
     };
     security_events::insert_batch(conn, &[failed]).await?;
     Ok(())

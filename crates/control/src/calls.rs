@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{
-    CallId, CallRecord, Code, GrantId, Outcome, PolicyId, SecurityEvent, ServerId,
+    CallId, CallRecord, Code, GrantId, Outcome, PolicyId, SecurityEvent, SecurityKind, ServerId,
 };
 use sluice_store::calls::{self, Breakdown, CallFilter, Count, OutcomeCount, SeriesPoint};
 use sluice_store::servers::ServerName;
@@ -182,13 +182,14 @@ impl Control {
     pub async fn security_events(
         &self,
         admin: &Admin,
+        kind: Option<SecurityKind>,
         page: Page<CallId>,
     ) -> Result<PageOf<SecurityEvent, CallId>, ControlError> {
         let mut tx = self.read_in(admin.workspace).await?;
         let found = security_events::list(
             &mut tx.conn(),
             admin.workspace,
-            None,
+            kind,
             page.after,
             page.one_more(),
         )

@@ -69,6 +69,7 @@ pub use servers::{
 };
 pub use sluice_store::calls::{Breakdown, OutcomeCount, SeriesPoint};
 pub use sluice_store::saved_filters::SavedFilter;
+pub use sluice_store::security_events::Attempts;
 pub use sluice_store::servers::ServerName;
 pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS, span};
 pub use tools::{Effect, Standing, ToolView};

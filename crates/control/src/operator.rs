@@ -15,6 +15,7 @@ use sluice_domain::{Role, UserId, WorkspaceLimits};
 use sluice_limits::Clock;
 use sluice_store::api_tokens::{self, NewApiToken};
 use sluice_store::members;
+use sluice_store::security_events::{self, Attempts};
 use sluice_store::users::{self, User};
 use sluice_store::workspaces::{self, Workspace};
 use sluice_store::{Conn, Db, login_sessions, second_factor};
@@ -343,6 +344,18 @@ impl Operator {
         record_operator(conn, Some(workspace.id), event.before(&before), now).await?;
         tx.commit().await?;
         Ok(())
+    }
+
+    /// Who was refused at the door since then, whatever the workspace, the most frequent first.
+    pub async fn refused_attempts(
+        &self,
+        since: DateTime<Utc>,
+        limit: u32,
+    ) -> Result<Vec<Attempts>, ControlError> {
+        let mut tx = self.db.read().await?;
+        let found = security_events::frequent(&mut tx.conn(), since, i64::from(limit)).await?;
+        tx.commit().await?;
+        Ok(found)
     }
 
     /// Switches a workspace off (its grants are refused, nothing can be changed) or on again.

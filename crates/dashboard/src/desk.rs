@@ -234,6 +234,7 @@ impl WsFrame {
         if self.role == Role::Admin {
             more.push(self.entry("/api-tokens", "token", "API tokens", "api-tokens"));
             more.push(self.entry("/audit", "shield", "Audit log", "audit"));
+            more.push(self.entry("/security", "shield", "Security log", "security"));
             more.push(self.entry("/settings", "gear", "Settings", "settings"));
         }
         more

@@ -81,4 +81,11 @@ pub struct SecurityEvent {
     pub address: String,
     /// Path, origin or the like, cut to 256 characters; never a token.
     pub detail: String,
+    /// How many such attempts the row stands for.
+    #[serde(default = "once")]
+    pub times: i64,
+}
+
+const fn once() -> i64 {
+    1
 }

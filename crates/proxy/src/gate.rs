@@ -101,6 +101,7 @@ impl Security<'_> {
             grant: whose.map(|(_, grant)| grant),
             address: self.address.map(|address| address.to_string()).unwrap_or_default(),
             detail: detail.chars().take(256).collect(),
+            times: 1,
         });
     }
 }

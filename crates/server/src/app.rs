@@ -22,10 +22,6 @@ use crate::failure::Outcome;
 use crate::records::Writer;
 use crate::settings::ServeArgs;
 
-/// How long a replica that was told to stop goes on taking requests, so that whoever sends them
-/// here learns of it first.
-const NOTICE: Duration = Duration::from_secs(1);
-
 /// The stages of a stop, each a token that tasks wait for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stages {
@@ -50,6 +46,8 @@ pub(crate) struct Running {
     counters: Counters,
     counters_file: std::path::PathBuf,
     db: Db,
+    /// How long requests are taken after a stop, so that whoever sends them here learns of it first.
+    notice: Duration,
     _locks: (Option<File>, Option<ServingLock>),
 }
 
@@ -74,7 +72,7 @@ impl Running {
         self.stages.stopping.cancel();
         self.proxy.stop();
         if patient {
-            tokio::time::sleep(NOTICE).await;
+            tokio::time::sleep(self.notice).await;
         }
         self.stages.closing.cancel();
         while self.listeners.join_next().await.is_some() {}

@@ -1,9 +1,9 @@
 //! The security log: refused attempts, counted apart from calls because most have no tenant.
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{CallId, SecurityEvent, SecurityKind, WorkspaceId};
+use sluice_domain::{CallId, GrantId, SecurityEvent, SecurityKind, WorkspaceId};
 
-use crate::column::{AnyRow, FromColumns};
+use crate::column::{AnyRow, FromColumns, record};
 use crate::conn::{execute, fetch_all};
 use crate::text::rows;
 use crate::{Conn, StoreError};
@@ -18,6 +18,7 @@ impl FromColumns for SecurityEvent {
             grant: row.column("grant_id")?,
             address: row.column("address")?,
             detail: row.column("detail")?,
+            times: row.column("times")?,
         })
     }
 }
@@ -31,15 +32,16 @@ pub async fn insert_batch(
     for event in events {
         new += execute!(
             conn,
-            "INSERT INTO security_events (id, at, kind, workspace_id, grant_id, address, detail)
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+            "INSERT INTO security_events (id, at, kind, workspace_id, grant_id, address, detail, times)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
             event.id,
             event.at,
             event.kind,
             event.workspace,
             event.grant,
             &event.address,
-            &event.detail
+            &event.detail,
+            event.times
         )?;
     }
     Ok(new)
@@ -57,12 +59,44 @@ pub async fn list(
     Ok(fetch_all!(
         conn,
         SecurityEvent,
-        "SELECT id, at, kind, workspace_id, grant_id, address, detail FROM security_events
+        "SELECT id, at, kind, workspace_id, grant_id, address, detail, times FROM security_events
          WHERE workspace_id = $1 AND ($2 IS NULL OR kind = $2) AND ($3 IS NULL OR id < $3)
          ORDER BY id DESC LIMIT $4",
         workspace,
         kind,
         before,
+        rows(limit)
+    )?)
+}
+
+record! {
+    /// Attempts of one kind from one place.
+    pub struct Attempts {
+        pub kind: SecurityKind,
+        /// The workspace's slug, where a token tells it.
+        pub workspace: Option<String>,
+        pub grant_id: Option<GrantId>,
+        pub address: String,
+        pub times: i64,
+        pub last_at: DateTime<Utc>,
+    }
+}
+
+/// For the operator: who tried what since then, whatever the workspace, the most frequent first.
+pub async fn frequent(
+    conn: &mut Conn<'_>,
+    since: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<Attempts>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        Attempts,
+        "SELECT e.kind, w.slug AS workspace, e.grant_id, e.address,
+                CAST(SUM(e.times) AS BIGINT) AS times, MAX(e.at) AS last_at
+         FROM security_events e LEFT JOIN workspaces w ON w.id = e.workspace_id
+         WHERE e.at >= $1 GROUP BY e.kind, w.slug, e.grant_id, e.address
+         ORDER BY times DESC, last_at DESC, e.kind, e.address LIMIT $2",
+        since,
         rows(limit)
     )?)
 }

@@ -36,6 +36,8 @@ const ORDER: &[&str] = &[
     "protocol",
     "security",
     "operate",
+    "deploy",
+    "metrics",
 ];
 
 /// One page of the handbook.

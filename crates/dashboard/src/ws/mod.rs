@@ -20,6 +20,7 @@ mod policy;
 mod policy_edit;
 mod policy_try;
 mod policy_versions;
+mod security;
 mod server;
 mod server_form;
 mod server_settings;
@@ -79,6 +80,7 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/api-tokens", get(api_tokens::list).post(api_tokens::create))
         .route("/w/{ws}/api-tokens/{id}/revoke", post(api_tokens::revoke))
         .route("/w/{ws}/audit", get(audit::list))
+        .route("/w/{ws}/security", get(security::list))
         .route("/w/{ws}/settings", get(settings::show))
         .route("/w/{ws}/settings/name", post(settings::rename))
         .route("/w/{ws}/settings/slug", post(settings::slug))

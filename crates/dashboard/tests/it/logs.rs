@@ -305,3 +305,31 @@ async fn filters_are_kept_under_a_name_and_only_what_the_page_writes_is_kept() {
     let gone = browser.submit_to("/w/acme/logs?outcome=limited", action, &named).await;
     assert_eq!(gone.status, StatusCode::SEE_OTHER, "the name is free again");
 }
+
+#[tokio::test]
+async fn the_security_log_says_who_tried_what_and_how_often() {
+    let world = World::new().await;
+    let (mut browser, calls) = with_calls(&world, 1).await;
+    let empty = browser.get("/w/acme/security").await;
+    assert!(empty.body.contains("Nobody was refused"), "{}", empty.body);
+    let event = |workspace, times| sluice_domain::SecurityEvent {
+        id: CallId::new(),
+        at: calls[0].at,
+        kind: sluice_domain::SecurityKind::RevokedToken,
+        workspace,
+        grant: Some(GrantId::new()),
+        address: "192.0.2.9".to_owned(),
+        detail: format!("/mcp/{MARKUP}"),
+        times,
+    };
+    let rows = [event(Some(calls[0].workspace), 1_234), event(None, 77)];
+    let mut tx = world.db.begin().await.expect("begins");
+    sluice_store::security_events::insert_batch(&mut tx.conn(), &rows).await.expect("writes");
+    tx.commit().await.expect("commits");
+    let text = browser.get("/w/acme/security").await.body;
+    for words in ["A revoked token", "192.0.2.9", "1,234 times"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("77 times"), "what no token places in the workspace is not in it");
+    assert!(!text.contains(MARKUP), "what strangers send is text");
+}

@@ -181,6 +181,7 @@ impl Ground {
 
     fn spawn_jobs(&mut self, control: &Control, proxy: &ProxyState) {
         let stop = self.stages.closing.clone();
+        self.tasks.spawn(self.logs.security.clone().run(stop.clone()));
         self.tasks.spawn(jobs::often(control.clone(), proxy.clone(), stop.clone()));
         if self.args.network.role.serves_control() {
             self.tasks.spawn(jobs::notices(control.clone(), stop.clone()));
@@ -244,6 +245,7 @@ impl Ground {
             proxy,
             counters: self.stores.counters,
             db: self.stores.db,
+            notice: self.args.bounds.stop_notice,
             _locks: self.stores.locks,
         })
     }
@@ -281,7 +283,7 @@ impl Logs {
         let keeping = keeping(most.min(SECURITY_SPILL));
         let (_, security_writer) =
             records::start::<SecurityEvent>(stores.db.clone(), received, keeping);
-        let security = SecurityQueue(sender);
+        let security = SecurityQueue::new(sender);
         Self { calls, writing, security, writers: vec![call_writer, security_writer] }
     }
 }

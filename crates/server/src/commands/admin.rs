@@ -5,11 +5,12 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use chrono::TimeDelta;
 use clap::{Args, Subcommand};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
-use sluice_control::ControlError;
 use sluice_control::operator::{ApiTokenMade, Leaked, Operator};
+use sluice_control::{Attempts, ControlError};
 use sluice_domain::{Role, WorkspaceLimits};
 
 use crate::failure::{Failure, Outcome};
@@ -110,6 +111,20 @@ enum Admin {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Shows who was refused at the door: bad and revoked tokens, foreign web pages, unknown servers.
+    SecurityLog {
+        /// How far back to look.
+        #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=9_000))]
+        hours: u16,
+        /// Places at most, the most frequent first.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        limit: u16,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Switches a workspace off: its grants are refused and nothing in it can be changed.
     Suspend {
         /// The workspace's slug.
@@ -176,6 +191,11 @@ pub(crate) async fn run(command: AdminCommand) -> Outcome {
             operator(&storage).await?.lift_provider(&workspace).await.map_err(refused)?;
             say!("Members of the workspace {workspace} come in any way they like again.");
         }
+        Admin::SecurityLog { hours, limit, json, storage } => {
+            let since = clock::now() - TimeDelta::hours(hours.into());
+            let found = operator(&storage).await?.refused_attempts(since, limit.into()).await;
+            found.map_err(refused)?.iter().for_each(|one| attempt(one, json));
+        }
         Admin::Suspend { workspace, undo, storage } => {
             operator(&storage).await?.suspend(&workspace, !undo).await.map_err(refused)?;
             let state = if undo { "on again" } else { "off" };
@@ -210,6 +230,20 @@ async fn set_limits(storage: &StorageArgs, workspace: &str, wanted: [Option<Most
         shown(limits.log_days)
     );
     Ok(())
+}
+
+/// One line of the security log.
+fn attempt(one: &Attempts, as_json: bool) {
+    if as_json {
+        let line = json!({"kind": one.kind.as_str(), "workspace": one.workspace,
+            "grant": one.grant_id.map(|id| id.to_string()), "address": one.address,
+            "times": one.times, "last_at": one.last_at});
+        say!("{line}");
+        return;
+    }
+    let of = one.workspace.as_ref().map(|slug| format!(" of {slug}")).unwrap_or_default();
+    let (kind, from, times) = (one.kind.as_str(), &one.address, one.times);
+    say!("{times:>8} × {kind}{of} from {from}, last at {}", one.last_at.to_rfc3339());
 }
 
 /// Makes an API token, and with `create` what it needs.

@@ -25,6 +25,10 @@ pub(crate) struct BoundsArgs {
     /// How long calls in flight may go on after a stop signal.
     #[arg(long, env = "SLUICE_SHUTDOWN_GRACE", default_value = "30s", value_parser = duration, value_name = "TIME")]
     pub(crate) shutdown_grace: Duration,
+    /// How long a replica goes on taking requests after a stop signal while `/readyz` says no: longer than
+    /// whoever sends requests here takes to look.
+    #[arg(long, env = "SLUICE_STOP_NOTICE", default_value = "1s", value_parser = duration, value_name = "TIME")]
+    pub(crate) stop_notice: Duration,
     /// How long cached grants go on while the database is down; a revocation may take as long to arrive then.
     #[arg(long, env = "SLUICE_STALE_ROUTES", default_value = "10m", value_parser = duration, value_name = "TIME")]
     pub(crate) stale_routes: Duration,

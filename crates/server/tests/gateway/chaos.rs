@@ -21,14 +21,14 @@ pub(crate) fn on(postgres: &PostgresServer) -> Setup {
 }
 
 /// A workspace with an agent that may call `echo` freely.
-struct Ward {
-    world: World,
-    agent: Agent,
-    upstream: FakeServer,
+pub(crate) struct Ward {
+    pub(crate) world: World,
+    pub(crate) agent: Agent,
+    pub(crate) upstream: FakeServer,
 }
 
 impl Ward {
-    async fn start(setup: Setup) -> Self {
+    pub(crate) async fn start(setup: Setup) -> Self {
         let upstream = FakeServer::start().await;
         upstream.tools(vec![tool("echo", "Read a note")]);
         let world = World::start(setup).await;
@@ -71,7 +71,7 @@ impl Ward {
     }
 
     /// Waits until all these are in the log, and tells how many calls it has; each must be there once.
-    async fn has_all(&self, ids: &BTreeSet<String>) -> usize {
+    pub(crate) async fn has_all(&self, ids: &BTreeSet<String>) -> usize {
         let there = async || ids.is_subset(&self.logged().await.into_iter().collect());
         eventually("every call is in the log", there).await;
         let logged = self.logged().await;
@@ -102,7 +102,7 @@ async fn passing(agent: &Agent, at: &Sluice) -> String {
 }
 
 /// One call: its id, and `passed` or the code of its refusal.
-async fn call(agent: &Agent, at: &Sluice) -> (String, String) {
+pub(crate) async fn call(agent: &Agent, at: &Sluice) -> (String, String) {
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "echo", "arguments": {}}});
     let answer = agent.post(at, request.to_string()).await;

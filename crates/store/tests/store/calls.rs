@@ -297,6 +297,7 @@ on_both! {
             grant: Some(a.grant),
             address: "192.0.2.1".into(),
             detail: "/mcp/x".into(),
+            times: 3,
         };
         let batch =
             [event(SecurityKind::ExpiredToken, now()), event(SecurityKind::WrongServer, later(60))];
@@ -314,6 +315,19 @@ on_both! {
         let older =
             security_events::list(conn, a.workspace, None, Some(batch[1].id), 9).await.unwrap();
         assert_eq!(older, batch[..1]);
-        assert_eq!(security_events::prune(conn, later(30), 9).await.unwrap(), 1);
+        // The operator sees those of every workspace, and of none.
+        let stranger = SecurityEvent {
+            workspace: None,
+            grant: None,
+            ..event(SecurityKind::BadToken, now())
+        };
+        let again = [stranger.clone(), SecurityEvent { id: CallId::new(), times: 4, ..stranger }];
+        assert_eq!(security_events::insert_batch(conn, &again).await.unwrap(), 2);
+        let frequent = security_events::frequent(conn, now(), 2).await.unwrap();
+        let told: Vec<_> =
+            frequent.iter().map(|one| (one.kind, one.workspace.as_deref(), one.times)).collect();
+        assert_eq!(told[0], (SecurityKind::BadToken, None, 7));
+        assert_eq!(told[1], (SecurityKind::WrongServer, Some("a"), 3));
+        assert_eq!(security_events::prune(conn, later(30), 9).await.unwrap(), 3);
     }
 }

@@ -234,6 +234,7 @@ on_both! {
             grant: Some(a.grant),
             address: "192.0.2.9".to_owned(),
             detail: String::new(),
+            times: 1,
         };
         let nobodys =
             SecurityEvent { id: CallId::new(), workspace: None, grant: None, ..event.clone() };

@@ -326,7 +326,7 @@ impl Scene {
                 held: Arc::clone(&self.held),
             })),
             calls,
-            security: Arc::new(SecurityQueue(mpsc::channel(10).0)),
+            security: Arc::new(SecurityQueue::new(mpsc::channel(10).0)),
             tools_seen: Arc::new(ToolsQueue::default()),
             clock: self.clock.function(),
             options: ProxyOptions::default(),
