@@ -72,7 +72,7 @@ impl Control {
         &self,
         viewer: &Viewer,
     ) -> Result<Option<RequiredProvider>, ControlError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.read_in(viewer.workspace).await?;
         let workspace = workspaces::find(&mut tx.conn(), viewer.workspace).await?;
         tx.commit().await?;
         let workspace = workspace.ok_or(ControlError::NotFound("workspace"))?;
@@ -104,7 +104,7 @@ impl Control {
             }
         };
         let now = self.now();
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if let (Some(provider), Some(login)) = (provider, admin.actor.login()) {
             let came_by = login_sessions::issuer(conn, admin.actor.user, login).await?;
