@@ -140,6 +140,24 @@ async fn a_decision_at_one_replica_releases_a_call_held_at_another_within_a_seco
     two.database.remove().await;
 }
 
+/// Sends a call that is to wait; once it is told that it waits, it is held.
+async fn held(agent: &Agent, at: &Sluice, arguments: &Value) -> http::Opened {
+    let meta = json!({ "progressToken": "p" });
+    let params = json!({"name": "echo", "arguments": arguments, "_meta": meta});
+    let call = json!({"jsonrpc": "2.0", "id": "two", "method": "tools/call", "params": params});
+    let headers = [
+        ("authorization", agent.bearer.as_str()),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    let path = &agent.path;
+    let opened = http::open(at.address(), Method::POST, path, &headers, call.to_string()).await;
+    let mut opened = opened.expect("it answers");
+    let waits = opened.piece().await.expect("open").expect("whole");
+    assert!(String::from_utf8_lossy(&waits).contains("Waiting for approval"));
+    opened
+}
+
 #[tokio::test]
 async fn identical_calls_at_two_replicas_run_once_and_each_gets_the_result() {
     let two = Two::start("60s").await;
@@ -151,20 +169,7 @@ async fn identical_calls_at_two_replicas_run_once_and_each_gets_the_result() {
         agent.rpc(&world.sluice, 1, "tools/call", json!({"name": "echo", "arguments": arguments}));
     let second = async {
         let id = one(world, &world.sluice, "pending").await;
-        let meta = json!({ "progressToken": "p" });
-        let params = json!({"name": "echo", "arguments": arguments, "_meta": meta});
-        let call = json!({"jsonrpc": "2.0", "id": "two", "method": "tools/call", "params": params});
-        let headers = [
-            ("authorization", agent.bearer.as_str()),
-            ("content-type", "application/json"),
-            ("accept", "application/json, text/event-stream"),
-        ];
-        let (at, path) = (other.address(), &agent.path);
-        let opened = http::open(at, Method::POST, path, &headers, call.to_string()).await;
-        let mut opened = opened.expect("it answers");
-        // Told that it waits, it is held.
-        let waits = opened.piece().await.expect("open").expect("whole");
-        assert!(String::from_utf8_lossy(&waits).contains("Waiting for approval"));
+        let opened = held(agent, other, &arguments).await;
         assert_eq!(approve(world, &world.sluice, &id).await, 200);
         opened.whole().await.expect("whole").text()
     };
@@ -187,21 +192,19 @@ async fn a_database_that_is_away_for_a_while_does_not_end_the_wait() {
     let behind = world.sluice.setup().replica().with("SLUICE_DATABASE_URL", url);
     let other = behind.serve().await;
     let agent = world.connect("notes", &upstream.url(), policy("10m")).await.agent();
-    let cutting = async {
-        let id = one(&world, &world.sluice, "pending").await;
-        plug.pull();
-        until("the replica notices", async || {
-            let ready = other.send(Method::GET, "/readyz", &[], "").await.json();
-            (ready["checks"]["database"]["status"] != "ok").then_some(())
-        })
-        .await;
-        assert_eq!(approve(&world, &world.sluice, &id).await, 200);
-        assert_eq!(upstream.calls_of("echo"), 0);
-        plug.put_back();
-        id
-    };
-    let (answer, id) = tokio::join!(agent.call(&other, "echo", json!({ "n": 1 })), cutting);
-    assert!(passed(&answer), "{answer}");
+    let opened = held(&agent, &other, &json!({ "n": 1 })).await;
+    let id = one(&world, &world.sluice, "pending").await;
+    plug.pull();
+    until("the replica notices", async || {
+        let ready = other.send(Method::GET, "/readyz", &[], "").await.json();
+        (ready["checks"]["database"]["status"] != "ready").then_some(())
+    })
+    .await;
+    assert_eq!(approve(&world, &world.sluice, &id).await, 200);
+    assert_eq!(upstream.calls_of("echo"), 0);
+    plug.put_back();
+    let answer = opened.whole().await.expect("whole").text();
+    assert!(answer.contains("\"result\"") && !answer.contains("isError\":true"), "{answer}");
     assert_eq!(upstream.calls_of("echo"), 1);
     until("it is written down", async || {
         (state(&world, &world.sluice, &id).await == "used").then_some(())
