@@ -113,6 +113,9 @@ struct Run {
     name: String,
     child: Child,
     log: PathBuf,
+    /// Where the engine leaves what it found.
+    found: PathBuf,
+    /// Where that is kept.
     findings: PathBuf,
     since: Instant,
 }
@@ -122,24 +125,24 @@ impl Run {
         let (work, bound) = bound.of(name)?;
         let findings = folder.join("regressions").join(name);
         std::fs::create_dir_all(&findings)?;
-        let log = work.with_extension("log");
-        let mut command = unmoved(&programs.join(name));
-        command.args(BOUNDS).arg(bound).arg("-reload=0");
-        command.args(["-print_final_stats=1", "-verbosity=1"]).arg(format!("-seed={seed}"));
         let dictionary = folder.join("dictionaries").join(format!("{name}.dict"));
+        let layout = Layout::new(&work, &programs.join(name), &dictionary)?;
+        layout.take(&folder.join("seeds").join(name))?;
+        layout.take(&findings)?;
+        let mut command = unmoved();
+        command.args(BOUNDS).arg(bound).arg(format!("-seed={seed}"));
+        command.args(["-reload=0", "-print_final_stats=1", "-verbosity=1"]);
         if dictionary.is_file() {
-            command.arg(format!("-dict={}", dictionary.display()));
+            command.arg(format!("-dict={DICTIONARY}"));
         }
-        command.arg(format!("-artifact_prefix={}/", findings.display()));
-        command.arg(format!(
-            "-seed_inputs={}",
-            inputs(&[&folder.join("seeds").join(name), &findings])?
-        ));
-        command.arg(&work);
+        command.arg("-artifact_prefix=found/").arg(format!("-seed_inputs={}", layout.inputs()?));
+        command.arg("corpus").current_dir(&layout.0).env_clear().env("RUST_BACKTRACE", "1");
+        let log = layout.0.join("log");
         let file = File::create(&log)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
-        Ok(Self { name: name.to_owned(), child, log, findings, since: Instant::now() })
+        let found = layout.0.join("found");
+        Ok(Self { name: name.to_owned(), child, log, found, findings, since: Instant::now() })
     }
 
     /// Waits for the end and says how it went.
@@ -152,6 +155,10 @@ impl Run {
             println!("{name}: {runs} inputs in {seconds} s, nothing found");
             return Ok(true);
         }
+        for entry in std::fs::read_dir(&self.found)? {
+            let entry = entry?;
+            std::fs::copy(entry.path(), self.findings.join(entry.file_name()))?;
+        }
         let lines: Vec<&str> = told.lines().collect();
         println!("{}", lines[lines.len().saturating_sub(SHOWN)..].join("\n"));
         println!(
@@ -163,25 +170,59 @@ impl Run {
     }
 }
 
-/// The files of the folders, in the order of their names: a folder's own order is its file system's.
-fn inputs(folders: &[&Path]) -> Result<String> {
-    let mut files = Vec::new();
-    for folder in folders {
-        let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path().display().to_string())));
+/// Names within a run's folder.
+const PROGRAM: &str = "./target";
+const DICTIONARY: &str = "words.dict";
+
+/// A folder in which everything a run needs has the same name on every machine: names stand on the
+/// program's stack, and move the addresses that the engine takes for numbers worth trying.
+struct Layout(PathBuf);
+
+impl Layout {
+    fn new(work: &Path, program: &Path, dictionary: &Path) -> Result<Self> {
+        for gone in ["inputs", "found"] {
+            let folder = work.join(gone);
+            if folder.exists() {
+                std::fs::remove_dir_all(&folder)?;
+            }
+        }
+        for folder in ["inputs", "found", "corpus"] {
+            std::fs::create_dir_all(work.join(folder))?;
+        }
+        std::fs::copy(program, work.join(PROGRAM)).context("the target's program")?;
+        if dictionary.is_file() {
+            std::fs::copy(dictionary, work.join(DICTIONARY))?;
+        }
+        Ok(Self(work.to_owned()))
     }
-    files.sort();
-    Ok(files.join(","))
+
+    /// Copies the inputs of a folder.
+    fn take(&self, folder: &Path) -> Result<()> {
+        for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+            let entry = entry?;
+            std::fs::copy(entry.path(), self.0.join("inputs").join(entry.file_name()))?;
+        }
+        Ok(())
+    }
+
+    /// All of them, in the order of their names: a folder's own order is its file system's.
+    fn inputs(&self) -> Result<String> {
+        let entries = std::fs::read_dir(self.0.join("inputs"))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.map(|name| format!("inputs/{name}")).collect();
+        names.sort();
+        Ok(names.join(","))
+    }
 }
 
-/// The program, at the same addresses every time where the machine allows that.
-fn unmoved(program: &Path) -> Command {
+/// The run's program, at the same addresses every time where the machine allows that.
+fn unmoved() -> Command {
     let fixed = Command::new("setarch").args(["-R", "true"]).output();
     if !fixed.is_ok_and(|output| output.status.success()) {
-        return Command::new(program);
+        return Command::new(PROGRAM);
     }
     let mut command = Command::new("setarch");
-    command.arg("-R").arg(program);
+    command.args(["-R", PROGRAM]);
     command
 }
 
