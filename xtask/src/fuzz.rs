@@ -29,7 +29,7 @@ pub(crate) enum Bound {
     /// Whatever the machine does in the time, going on with what was kept.
     Seconds(u32),
     /// A number of inputs, beginning with the checked-in seeds alone: a faster machine walks no further, so
-    /// that the same change meets the same inputs everywhere.
+    /// that the same change meets the same inputs again.
     Inputs(u32),
 }
 
@@ -174,7 +174,7 @@ impl Run {
 const PROGRAM: &str = "./target";
 const DICTIONARY: &str = "words.dict";
 
-/// A folder in which everything a run needs has the same name on every machine: names stand on the
+/// A folder in which everything a run needs has the same name wherever it lies: names stand on the
 /// program's stack, and move the addresses that the engine takes for numbers worth trying.
 struct Layout(PathBuf);
 

@@ -49,7 +49,7 @@ enum Task {
         /// How long each target runs; goes on with what earlier runs kept.
         #[arg(long, default_value_t = 20)]
         seconds: u32,
-        /// Instead of a time: so many inputs each (dear targets fewer), from the seeds alone. The same walk on every machine.
+        /// Instead of a time: so many inputs each (dear targets fewer), from the seeds alone. The same walk every time.
         #[arg(long, conflicts_with = "seconds")]
         inputs: Option<u32>,
         /// Where the walk begins: the same walk for the same number, another one every time for 0.
