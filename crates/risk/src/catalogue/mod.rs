@@ -14,7 +14,7 @@ use sluice_domain::ToolDefinition;
 use crate::words::words;
 
 pub use bridge::{BridgeCommand, bridge_command};
-pub use index::{IndexBuilder, Scored, Texts, WordIndex};
+pub use index::{IndexBuilder, MOST_RESULTS, Scored, Texts, WordIndex, Work};
 pub use search::{Hit, Index, search};
 
 words!(
