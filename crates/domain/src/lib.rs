@@ -9,6 +9,7 @@ mod decision;
 mod feed;
 mod ids;
 mod limit;
+pub mod metrics;
 mod notify;
 mod risk;
 mod role;

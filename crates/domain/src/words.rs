@@ -22,6 +22,9 @@ macro_rules! words {
             /// Every value, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
+            /// Their words, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
             /// The word used in JSON, SQL and URLs.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }

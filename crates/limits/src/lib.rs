@@ -21,4 +21,4 @@ pub use file::FileError;
 pub use memory::{Memory, MemoryOptions};
 pub use relay::{MAX_MESSAGE as MAX_RELAYED, Pushed, Relay};
 
-pub use unavailable::{Health, Reason, Unavailable};
+pub use unavailable::{Health, Reason, RedisUse, Unavailable};

@@ -146,8 +146,7 @@ impl Memory {
         self.changing(workspace).lock().reset(self.now(), workspace, ask)
     }
 
-    #[expect(clippy::unused_self, reason = "the counterpart of Redis")]
-    pub(crate) const fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> Health {
         Health {
             store: "memory",
             fault: None,
@@ -155,11 +154,12 @@ impl Memory {
             faults: 0,
             waiting_refunds: 0,
             lost_refunds: 0,
+            counters: Some(self.held().0),
+            redis: None,
         }
     }
 
-    /// Counters and reservations held, for tests of the bounds.
-    #[cfg(test)]
+    /// Counters and reservations held.
     fn held(&self) -> (usize, usize) {
         self.shards
             .iter()

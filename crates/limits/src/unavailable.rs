@@ -72,6 +72,21 @@ pub struct Health {
     /// Refunds that were given up: more waited than are kept, or the server will not take them.
     /// Their calls stay charged until their window has passed.
     pub lost_refunds: u64,
+    /// Counters that count something, where they are in this process.
+    pub counters: Option<usize>,
+    /// How Redis is used, where it is.
+    pub redis: Option<RedisUse>,
+}
+
+/// How the connection to Redis that all calls share is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedisUse {
+    /// Scripts that it was asked to run.
+    pub commands: u64,
+    /// Those whose answer is awaited.
+    pub waiting: u64,
+    /// How often it was made.
+    pub connected: u64,
 }
 
 impl Health {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use sluice_domain::metrics;
 use sluice_domain::{Charge, Code, Outcome};
 use sluice_mcp::ToolCall;
 use sluice_policy::{Decision, Verdict, limit_message};
@@ -146,6 +147,9 @@ pub(crate) async fn book(
             .await;
     let waited = exchange.recorder.elapsed_us() - started;
     exchange.recorder.note(|record| record.timing.limits_us = waited);
+    if !decision.charges.is_empty() {
+        metrics::LIMITS.micros([], u64::try_from(waited).unwrap_or(0));
+    }
     match verdict {
         Charged::Booked(booking) => Ok(booking),
         Charged::Limited(limited) => Err(limit_refusal(&tool.name, &limited)),

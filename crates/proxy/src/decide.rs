@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use sluice_domain::metrics;
 use sluice_domain::{
     Amount, Charge, Code, OnUnavailable, ReservationId, Reset, Scope, Window, WorkspaceId,
 };
@@ -256,7 +257,7 @@ async fn without_counters(
     booking: &Booking,
     error: &Unavailable,
 ) -> Charged {
-    metrics::counter!("sluice_limits_unavailable_total").increment(1);
+    metrics::LIMITS_UNAVAILABLE.add([], 1);
     match unavailable(decision) {
         // Perhaps it was charged after all: then it must be given back if the call is not made.
         None => Charged::Booked(error.doubtful.then(|| booking.clone())),

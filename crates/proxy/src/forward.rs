@@ -8,8 +8,9 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
+use sluice_domain::metrics::{self, Answered};
 use sluice_mcp::{Message, MessageKind, Peek, RawId};
-use sluice_upstream::Target;
+use sluice_upstream::{SendError, Target};
 use tokio::time::{Instant, timeout_at};
 
 use crate::budget::Share;
@@ -66,13 +67,18 @@ pub(crate) async fn send(
     let sending = inner.upstream.send(target, request);
     let sent = match deadline {
         // Connecting has a bound of its own, and idle time does not count before it: what is late here was sent.
-        Some(deadline) => timeout_at(deadline, sending).await.map_err(|_| Failure::TimedOut)?,
+        Some(deadline) => timeout_at(deadline, sending).await.map_err(|_| {
+            count(Answered::TimedOut);
+            Failure::TimedOut
+        })?,
         None => sending.await,
     };
     let response = sent.map_err(|error| {
         tracing::info!(server = %target.server, %error, "A request to an upstream failed");
+        failed(&error);
         Failure::from(&error)
     })?;
+    answered(response.status());
     match response.status() {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(Failure::Unauthorized),
         status if status.is_redirection() => return Err(Failure::Redirect),
@@ -83,6 +89,35 @@ pub(crate) async fn send(
         return Err(Failure::NotMcp);
     }
     Ok(response.map(Body::new))
+}
+
+fn count(answered: Answered) {
+    metrics::UPSTREAM_ANSWERS.add([answered as usize], 1);
+}
+
+fn answered(status: StatusCode) {
+    count(match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Answered::Unauthorized,
+        status if status.is_redirection() => Answered::Redirect,
+        status if status.is_client_error() => Answered::ClientError,
+        status if status.is_server_error() => Answered::ServerError,
+        _ => Answered::Success,
+    });
+}
+
+fn failed(error: &SendError) {
+    count(match error {
+        SendError::Refused(_)
+        | SendError::Unsendable(_)
+        | SendError::Dns
+        | SendError::Connect
+        | SendError::ClosedBeforeSend => Answered::Unreachable,
+        SendError::Tls(_) => Answered::Tls,
+        SendError::TimedOutBeforeSend => Answered::ConnectTimedOut,
+        SendError::TimedOutAfterSend => Answered::TimedOut,
+        SendError::NotHttp { .. } => Answered::NotHttp,
+        SendError::Cut(_) => Answered::Cut,
+    });
 }
 
 /// A body that was read to its end, or the part of it that could be held and the rest.

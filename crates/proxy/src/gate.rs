@@ -8,6 +8,7 @@ use axum::extract::ConnectInfo;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
+use sluice_domain::metrics;
 use sluice_domain::{GrantId, SecurityEvent, SecurityKind, ServerId, WorkspaceId};
 use sluice_mcp::codes;
 use sluice_vault::{TokenHash, TokenKind, parse_token};
@@ -92,7 +93,7 @@ impl Security<'_> {
         whose: Option<(WorkspaceId, GrantId)>,
         detail: &str,
     ) {
-        metrics::counter!("sluice_security_events_total", "kind" => kind.as_str()).increment(1);
+        metrics::SECURITY_EVENTS.add([kind as usize], 1);
         self.inner.security.record(SecurityEvent {
             id: self.form.id,
             at: (self.inner.clock)(),

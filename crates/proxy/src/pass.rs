@@ -200,6 +200,7 @@ fn stream(
     if endless {
         exchange.recorder.answered();
     }
+    exchange.recorder.streams();
     let inner = Arc::clone(&exchange.inner);
     let watch = Watch::new(
         Arc::clone(&inner),

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
+use sluice_domain::metrics::{self, Asked, Log};
 use sluice_domain::{CallId, CallRecord, CallTiming, Code, Outcome};
 
 use crate::call_log::{CallLog, LogFull, LogPlace};
@@ -21,6 +22,8 @@ pub(crate) struct Recorder {
     place: Option<LogPlace>,
     record: Option<Box<CallRecord>>,
     started: Instant,
+    /// Since when the answer streams by, in microseconds from the start: that time is the upstream's.
+    streams_since: Option<i64>,
     /// What became of the request is known.
     settled: bool,
     only_failures: bool,
@@ -71,6 +74,7 @@ impl Recorder {
             place: None,
             record: Some(Box::new(record)),
             started: Instant::now(),
+            streams_since: None,
             settled: false,
             only_failures: false,
         }
@@ -116,6 +120,11 @@ impl Recorder {
         self.settled = true;
     }
 
+    /// The answer begins to stream by: what it takes from now on is the upstream's time.
+    pub(crate) fn streams(&mut self) {
+        self.streams_since = Some(self.elapsed_us());
+    }
+
     /// What becomes of the request is open again.
     pub(crate) const fn unsettle(&mut self) {
         self.settled = false;
@@ -146,18 +155,33 @@ impl Recorder {
             record.code = Code::Cancelled;
         }
         record.timing.total_us = micros(self.started.elapsed());
-        metrics::counter!(
-            "sluice_requests_total",
-            "outcome" => record.outcome.as_str(), "code" => record.code.as_str()
-        )
-        .increment(1);
+        if let Some(since) = self.streams_since {
+            record.timing.upstream_us += record.timing.total_us - since;
+        }
+        count(&record);
         let place = self.place.take().map_or_else(|| self.log.place(), Ok);
         match place {
             Ok(place) => place.put(*record),
             Err(LogFull) => {
-                metrics::counter!("sluice_log_lost_total", "log" => "call").increment(1);
+                metrics::LOG_LOST.add([Log::Call as usize], 1);
             }
         }
+    }
+}
+
+/// Counts a request and where its time went.
+fn count(record: &CallRecord) {
+    metrics::REQUESTS.add([record.outcome as usize, record.code as usize], 1);
+    let timing = &record.timing;
+    let us = |part: i64| u64::try_from(part).unwrap_or(0);
+    let asked = [Asked::of(&record.method) as usize];
+    let others = timing.limits_us + timing.approval_us + timing.upstream_us;
+    metrics::GATEWAY.micros(asked, us(timing.total_us - others));
+    if timing.approval_us > 0 {
+        metrics::APPROVAL.micros([], us(timing.approval_us));
+    }
+    if timing.upstream_us > 0 {
+        metrics::UPSTREAM.micros(asked, us(timing.upstream_us));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use sluice_limits::{Bindings, Clock, Counters};
-use sluice_upstream::Upstream;
+use sluice_upstream::{Connections, Upstream};
 use sluice_vault::Vault;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +61,8 @@ pub struct Sizes {
     pub sessions: u64,
     /// Requests and streams that are open.
     pub open: usize,
+    /// Connections to upstreams.
+    pub upstream: Connections,
 }
 
 /// The data path. Cheap to clone; clones share everything.
@@ -170,6 +172,7 @@ impl ProxyState {
             routes: self.0.cache.len(),
             sessions: self.0.sessions.len(),
             open: self.0.open.total(),
+            upstream: self.0.upstream.connections(),
         }
     }
 

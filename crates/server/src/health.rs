@@ -9,14 +9,15 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
+use sluice_domain::metrics::{self, CounterStore, Log, Use};
 use sluice_limits::{Counters, Health};
-use sluice_proxy::{CallLog, ProxyState};
+use sluice_proxy::{CallLog, ProxyState, Sizes};
 use sluice_store::Db;
 use tokio_util::sync::CancellationToken;
 
 use crate::feed::FeedState;
+use crate::ports::SecurityQueue;
 use crate::records::Writing;
 use crate::settings::{LogUnavailable, Part};
 
@@ -30,6 +31,7 @@ pub(crate) struct Watched {
     pub(crate) counters: Counters,
     pub(crate) calls: CallLog,
     pub(crate) writing: Writing,
+    pub(crate) security: SecurityQueue,
     pub(crate) log_unavailable: LogUnavailable,
     pub(crate) feed: Arc<FeedState>,
     pub(crate) stale_routes: Duration,
@@ -75,13 +77,8 @@ pub(crate) fn probes(watched: Watched) -> Router {
 }
 
 /// `/metrics`; where it shares the main address, for loopback clients only.
-pub(crate) fn metrics(
-    recorder: PrometheusHandle,
-    watched: Watched,
-    proxy: ProxyState,
-    shared: bool,
-) -> Router {
-    Router::new().route("/metrics", get(scrape)).with_state((recorder, watched, proxy, shared))
+pub(crate) fn metrics(watched: Watched, proxy: ProxyState, shared: bool) -> Router {
+    Router::new().route("/metrics", get(scrape)).with_state((watched, proxy, shared))
 }
 
 async fn ready(State(watched): State<Watched>) -> Response {
@@ -184,38 +181,78 @@ fn check(status: Level, detail: impl Into<String>) -> Check {
 }
 
 async fn scrape(
-    State((recorder, watched, proxy, shared)): State<(PrometheusHandle, Watched, ProxyState, bool)>,
+    State((watched, proxy, shared)): State<(Watched, ProxyState, bool)>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
 ) -> Response {
     if shared && !peer.ip().to_canonical().is_loopback() {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let waiting = watched.calls.capacity() - watched.calls.free();
-    metrics::gauge!("sluice_log_waiting", "log" => "call").set(counted(waiting));
-    metrics::gauge!("sluice_log_capacity", "log" => "call").set(counted(watched.calls.capacity()));
-    let aside = u32::try_from(watched.writing.aside() / 1024).unwrap_or(u32::MAX);
-    metrics::gauge!("sluice_log_aside_kibibytes", "log" => "call").set(f64::from(aside));
-    let sizes = proxy.sizes();
-    metrics::gauge!("sluice_routes").set(counted(sizes.routes));
-    metrics::gauge!("sluice_sessions").set(counted(sizes.sessions));
-    metrics::gauge!("sluice_open_requests").set(counted(sizes.open));
-    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    metrics::gauge!("sluice_tasks").set(counted(tasks));
-    gauge_limits(&watched.counters.health());
-    metrics::gauge!("sluice_change_feed_lag_seconds").set(watched.feed.silent_for().as_secs_f64());
+    watched.tell();
+    tell_proxy(&proxy.sizes());
+    tell_process();
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (kind, recorder.render()).into_response()
+    (kind, metrics::exposition()).into_response()
 }
 
-fn counted(count: impl TryInto<u32>) -> f64 {
-    count.try_into().map_or(f64::from(u32::MAX), f64::from)
+impl Watched {
+    /// What is only looked at when somebody asks.
+    fn tell(&self) {
+        let calls = [Log::Call as usize];
+        metrics::LOG_WAITING.count(calls, self.calls.capacity() - self.calls.free());
+        metrics::LOG_CAPACITY.count(calls, self.calls.capacity());
+        metrics::LOG_ASIDE_KIB.count(calls, self.writing.aside() / 1024);
+        let (security, most) = ([Log::Security as usize], self.security.capacity());
+        metrics::LOG_WAITING.count(security, self.security.waiting());
+        metrics::LOG_CAPACITY.count(security, most);
+        metrics::FEED_LAG.tell([], self.feed.silent_for().as_secs_f64());
+        tell_limits(&self.counters.health());
+        for used in self.db.pool_uses() {
+            let pool = used.pool as usize;
+            metrics::DATABASE_CONNECTIONS.count([pool, Use::Busy as usize], used.busy);
+            metrics::DATABASE_CONNECTIONS.count([pool, Use::Idle as usize], used.idle);
+            metrics::DATABASE_CONNECTIONS.count([pool, Use::Free as usize], used.free);
+        }
+    }
 }
 
-fn gauge_limits(health: &Health) {
-    let store = health.store;
-    let up = if health.is_well() { 1.0 } else { 0.0 };
-    metrics::gauge!("sluice_limits_up", "store" => store).set(up);
-    metrics::counter!("sluice_limits_faults_total", "store" => store).absolute(health.faults);
-    metrics::gauge!("sluice_limits_refunds_waiting").set(counted(health.waiting_refunds));
-    metrics::counter!("sluice_limits_refunds_lost_total").absolute(health.lost_refunds);
+fn tell_proxy(sizes: &Sizes) {
+    metrics::ROUTES.count([], sizes.routes);
+    metrics::SESSIONS.count([], sizes.sessions);
+    metrics::OPEN_REQUESTS.count([], sizes.open);
+    metrics::UPSTREAM_CONNECTIONS.count([], sizes.upstream.open);
+    metrics::UPSTREAM_CONNECTED.count([], sizes.upstream.made);
+    metrics::UPSTREAM_POOLS.count([], sizes.upstream.pools);
+}
+
+fn tell_limits(health: &Health) {
+    let redis = health.store == CounterStore::Redis.as_str();
+    let store = [if redis { CounterStore::Redis } else { CounterStore::Memory } as usize];
+    metrics::LIMITS_UP.count(store, u64::from(health.is_well()));
+    metrics::LIMITS_FAULTS.count(store, health.faults);
+    metrics::LIMITS_REFUNDS_WAITING.count([], health.waiting_refunds);
+    metrics::LIMITS_REFUNDS_LOST.count([], health.lost_refunds);
+    if let Some(counters) = health.counters {
+        metrics::COUNTERS.count([], counters);
+    }
+    if let Some(used) = health.redis {
+        metrics::REDIS_COMMANDS.count([], used.commands);
+        metrics::REDIS_WAITING.count([], used.waiting);
+        metrics::REDIS_CONNECTED.count([], used.connected);
+    }
+}
+
+fn tell_process() {
+    metrics::BUILD.count([0], 1_u64);
+    metrics::TASKS.count([], tokio::runtime::Handle::current().metrics().num_alive_tasks());
+    // Where there is no such file system, both are left out.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = resident.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    if let Some(kib) = kib {
+        metrics::MEMORY.count([], kib * 1024);
+    }
+    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+        // The folder itself is one of them while it is read.
+        metrics::FILES.count([], files.count().saturating_sub(1));
+    }
 }

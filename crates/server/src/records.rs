@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sluice_domain::metrics::Log;
 use sluice_domain::{CallRecord, SecurityEvent};
 use sluice_store::grants::{self, GrantUse};
 use sluice_store::{Conn, Db, StoreError, calls, security_events};
@@ -28,7 +29,9 @@ use writer::Task;
 /// A row that has a table of its own. Inserting a row twice keeps one.
 pub(crate) trait Row: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// For logs and metrics: `call`, `security`.
-    const KIND: &'static str;
+    const KIND: &'static str = Self::LOG.as_str();
+    /// Which log it is.
+    const LOG: Log;
 
     fn insert(
         conn: &mut Conn<'_>,
@@ -37,7 +40,7 @@ pub(crate) trait Row: Serialize + DeserializeOwned + Send + Sync + 'static {
 }
 
 impl Row for CallRecord {
-    const KIND: &'static str = "call";
+    const LOG: Log = Log::Call;
 
     async fn insert(conn: &mut Conn<'_>, rows: &[Self]) -> Result<(), StoreError> {
         calls::insert_batch(conn, rows).await?;
@@ -64,7 +67,7 @@ fn uses(rows: &[CallRecord]) -> Vec<GrantUse> {
 }
 
 impl Row for SecurityEvent {
-    const KIND: &'static str = "security";
+    const LOG: Log = Log::Security;
 
     async fn insert(conn: &mut Conn<'_>, rows: &[Self]) -> Result<(), StoreError> {
         security_events::insert_batch(conn, rows).await.map(drop)

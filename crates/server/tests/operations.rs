@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sluice_domain::metrics::{self, Kind, Meta};
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -44,64 +46,78 @@ fn metric_names(text: &str) -> BTreeSet<String> {
     words(text, "sluice_", |c| c.is_ascii_lowercase() || c == '_')
 }
 
-/// Every metric of the code: its kind and its labels.
-fn metrics() -> BTreeMap<String, (&'static str, Vec<String>)> {
-    let mut all: BTreeMap<String, (&str, Vec<String>)> = BTreeMap::new();
-    for krate in std::fs::read_dir(root().join("crates")).expect("a folder") {
-        let source = krate.expect("an entry").path().join("src");
-        for file in files(&source, &["rs"]) {
-            let text = read(&file);
-            for kind in ["counter", "gauge", "histogram"] {
-                for rest in text.split(&format!("metrics::{kind}!(")).skip(1) {
-                    let inside = rest.split(".increment").next().unwrap_or(rest);
-                    let inside = inside.split(".set").next().unwrap_or(inside);
-                    let inside = inside.split(".absolute").next().unwrap_or(inside);
-                    let mut quoted = inside.split('"').skip(1).step_by(2);
-                    let name = quoted.next().expect("a name").to_owned();
-                    let labels: Vec<String> = inside
-                        .split("=>")
-                        .filter_map(|part| {
-                            Some(part.trim_end().strip_suffix('"')?.rsplit('"').next()?.to_owned())
-                        })
-                        .filter(|label| *label != name)
-                        .collect();
-                    let known = all.entry(name.clone()).or_insert((kind, labels.clone()));
-                    assert_eq!(*known, (kind, labels), "{name} is not the same everywhere");
-                }
-            }
-        }
+/// Every metric, with what can follow its name.
+fn known() -> BTreeMap<String, &'static Meta> {
+    let mut all = BTreeMap::new();
+    for family in metrics::ALL {
+        let meta = family.meta();
+        let ends: &[&str] = match meta.kind {
+            Kind::Histogram => &["_bucket", "_sum", "_count"],
+            Kind::Counter | Kind::Gauge => &[""],
+        };
+        all.extend(ends.iter().map(|end| (format!("{}{end}", meta.name), meta)));
     }
-    assert!(all.len() > 15, "{all:?}");
     all
 }
 
-#[test]
-fn the_page_of_metrics_tells_each_with_its_kind_and_labels_and_no_other() {
-    let page = read(&root().join("crates/dashboard/docs/metrics.md"));
-    let metrics = metrics();
-    for (name, (kind, labels)) in &metrics {
-        let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
-        let labels = if labels.is_empty() { "–".to_owned() } else { labels.join(", ") };
-        let row = format!("| `{name}` | {kind} | {labels} | ");
-        assert!(page.contains(&row), "the page lacks: {row}");
+/// What an expression asks of a metric's labels: `{outcome="failed",code=~"a|b"}` right after its name.
+fn asked<'a>(text: &'a str, name: &str) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut all = Vec::new();
+    for after in text.split(&format!("{name}{{")).skip(1) {
+        let inside = after.split('}').next().unwrap_or_default();
+        for part in inside.split(',') {
+            let (label, value) = part.split_once('=').expect("a label and its value");
+            let value = value.trim_matches(['~', '"', '\\']);
+            all.push((label.trim_end_matches('!'), value.split('|').collect()));
+        }
     }
-    let known: BTreeSet<String> = metrics.into_keys().collect();
-    let told = metric_names(&page);
-    assert_eq!(told.difference(&known).collect::<Vec<_>>(), [""; 0], "there is no such metric");
+    all
+}
+
+/// Fails where a text names a metric, a label or a label's value that the code does not have.
+fn hold_names(what: &str, text: &str) {
+    let known = known();
+    let told = metric_names(text);
+    let unknown: Vec<&String> = told.iter().filter(|name| !known.contains_key(*name)).collect();
+    assert_eq!(unknown, [""; 0], "{what} names metrics that do not exist");
+    for name in told {
+        for (label, values) in asked(text, &name) {
+            let mut labels = known[&name].labels.iter();
+            let Some(has) = labels.find(|one| one.name == label) else {
+                assert_eq!(label, "le", "{what}: {name} has no such label");
+                continue;
+            };
+            for value in values {
+                assert!(has.values.contains(&value), "{what}: {name} has no {label} `{value}`");
+            }
+        }
+    }
 }
 
 #[test]
-fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
-    let known: BTreeSet<String> = metrics().into_keys().collect();
+fn the_page_of_metrics_is_made_from_the_list_and_names_no_other() {
+    let page = read(&root().join("crates/dashboard/docs/metrics.md"));
+    assert!(page.contains("\n<!-- every metric -->\n"), "the list has its place in the page");
+    hold_names("the page", &page);
+    let page = read(&root().join("crates/dashboard/docs/operate.md"));
+    hold_names("/docs/operate", &page);
+}
+
+#[test]
+fn the_dashboard_and_the_alerts_name_metrics_labels_and_values_that_exist() {
     for file in ["deploy/grafana/sluice.json", "deploy/prometheus/alerts.yml"] {
-        let told = metric_names(&read(&root().join(file)));
-        assert!(told.len() > 4, "{file}: {told:?}");
-        assert_eq!(told.difference(&known).collect::<Vec<_>>(), [""; 0], "{file}");
+        let text = read(&root().join(file));
+        assert!(metric_names(&text).len() > 4, "{file}");
+        hold_names(file, &text);
     }
     let text = read(&root().join("deploy/grafana/sluice.json"));
     let dashboard: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
     assert!(panels.iter().all(|panel| panel["targets"][0]["expr"].is_string()), "{panels:?}");
+    let shown = metric_names(&text);
+    for kind in ["gateway", "limits", "approval", "upstream"] {
+        assert!(shown.contains(&format!("sluice_{kind}_seconds_bucket")), "{kind} latency");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sluice_domain::WorkspaceId;
+use sluice_domain::metrics::Pool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, Executor, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
@@ -45,6 +46,25 @@ pub(crate) enum Pools {
         write: SqlitePool,
         read: SqlitePool,
     },
+}
+
+/// How one pool is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolUse {
+    pub pool: Pool,
+    pub busy: u32,
+    pub idle: u32,
+    /// Connections that may be opened still.
+    pub free: u32,
+}
+
+impl PoolUse {
+    fn of<D: sqlx::Database>(which: Pool, pool: &sqlx::Pool<D>) -> Self {
+        let size = pool.size();
+        let idle = u32::try_from(pool.num_idle()).unwrap_or(size).min(size);
+        let most = pool.options().get_max_connections();
+        Self { pool: which, busy: size - idle, idle, free: most.saturating_sub(size) }
+    }
 }
 
 /// A transaction; dropped without `commit` it is rolled back.
@@ -217,6 +237,16 @@ impl Db {
         match &self.pools {
             Pools::Postgres(_) => None,
             Pools::Sqlite { file, .. } => Some(file),
+        }
+    }
+
+    /// How the pools of connections are used now.
+    pub fn pool_uses(&self) -> Vec<PoolUse> {
+        match &self.pools {
+            Pools::Postgres(pool) => vec![PoolUse::of(Pool::All, pool)],
+            Pools::Sqlite { write, read, .. } => {
+                vec![PoolUse::of(Pool::Write, write), PoolUse::of(Pool::Read, read)]
+            }
         }
     }
 

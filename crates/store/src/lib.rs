@@ -37,7 +37,7 @@ pub mod users;
 pub mod workspaces;
 
 pub use conn::Conn;
-pub use db::{Db, DbOptions, Tx};
+pub use db::{Db, DbOptions, PoolUse, Tx};
 pub use error::StoreError;
 pub use feed::ChangeFeed;
 pub use lock::ServingLock;

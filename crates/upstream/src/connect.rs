@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower::Service;
 
+use crate::counted::{Counted, Tally};
 use crate::resolve::Resolver;
 
 /// How long one address is tried alone before the next joins in.
@@ -36,10 +37,11 @@ pub(crate) enum ConnectFault {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedTcp {
     pub(crate) resolver: Resolver,
+    pub(crate) tally: Tally,
 }
 
 impl Service<Uri> for CheckedTcp {
-    type Response = TokioIo<TcpStream>;
+    type Response = TokioIo<Counted>;
     type Error = ConnectFault;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
@@ -48,7 +50,7 @@ impl Service<Uri> for CheckedTcp {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let resolver = self.resolver.clone();
+        let (resolver, tally) = (self.resolver.clone(), self.tally.clone());
         Box::pin(async move {
             let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
             let host = uri.host().ok_or(ConnectFault::Dns)?;
@@ -56,7 +58,7 @@ impl Service<Uri> for CheckedTcp {
             let stream = first_of(&alternating(resolver.dialled(addresses))).await?;
             // Small messages must not wait for each other.
             stream.set_nodelay(true).map_err(|_| ConnectFault::Closed)?;
-            Ok(TokioIo::new(stream))
+            Ok(TokioIo::new(tally.counted(stream)))
         })
     }
 }

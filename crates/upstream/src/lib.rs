@@ -4,6 +4,7 @@
 mod addresses;
 mod check;
 mod connect;
+mod counted;
 mod fetch;
 mod get;
 mod hash;
@@ -16,6 +17,7 @@ mod send;
 mod target;
 
 pub use check::UrlProblem;
+pub use counted::Connections;
 pub use fetch::Fetch;
 pub use get::{Get, GetError, Got};
 pub use hash::definition_hash;

@@ -26,6 +26,7 @@ use url::Url;
 
 use crate::check::{self, UrlProblem};
 use crate::connect::{Bounded, CheckedTcp, ConnectFault, causes};
+use crate::counted::{Connections, Tally};
 use crate::resolve::{Dial, Resolve, Resolver};
 use crate::target::Target;
 
@@ -143,6 +144,7 @@ pub struct Upstream {
     pub(crate) resolver: Resolver,
     tls: Arc<ClientConfig>,
     pools: Cache<PoolKey, Pool>,
+    tally: Tally,
 }
 
 impl fmt::Debug for Upstream {
@@ -157,7 +159,7 @@ impl Upstream {
         let (instead, dial) = (options.resolve, options.dial);
         let resolver = Resolver { allow_private: options.allow_private, instead, dial };
         let pools = Cache::builder().max_capacity(MAX_POOLS).time_to_idle(POOLS_IDLE).build();
-        Self { resolver, tls: Arc::new(tls(options.extra_roots)), pools }
+        Self { resolver, tls: Arc::new(tls(options.extra_roots)), pools, tally: Tally::default() }
     }
 
     /// Checks an address when it is saved: spelling, scheme, and where its name leads now.
@@ -203,6 +205,11 @@ impl Upstream {
         }
     }
 
+    /// How connections are used now.
+    pub fn connections(&self) -> Connections {
+        self.tally.read(self.pools.entry_count())
+    }
+
     fn ready<'a>(&self, target: &'a Target) -> Result<Cow<'a, Ready>, SendError> {
         let (key, url) = (pool_key(target), &target.url);
         if let Some(ready) = target.prepared.0.get().filter(|ready| ready.fits(key, url)) {
@@ -217,7 +224,7 @@ impl Upstream {
 
     fn pool(&self, key: PoolKey) -> Pool {
         self.pools.get_with(key, || {
-            let tcp = CheckedTcp { resolver: self.resolver.clone() };
+            let tcp = CheckedTcp { resolver: self.resolver.clone(), tally: self.tally.clone() };
             let https = HttpsConnectorBuilder::new()
                 .with_tls_config(ClientConfig::clone(&self.tls))
                 .https_or_http()

@@ -45,16 +45,19 @@ const ORDER: &[&str] = &[
 pub(crate) struct DocPage {
     pub(crate) slug: String,
     pub(crate) text: Text,
-    markdown: &'static str,
+    markdown: String,
 }
+
+/// Stands in the page of metrics for the list in the code.
+const METRICS: &str = "<!-- every metric -->\n";
 
 static PAGES: LazyLock<Vec<DocPage>> = LazyLock::new(|| {
     let mut pages: Vec<DocPage> = FILES
         .files()
         .filter_map(|file| {
             let slug = file.path().file_stem()?.to_str()?.to_owned();
-            let markdown = file.contents_utf8()?;
-            Some(DocPage { slug, text: markdown::render(markdown), markdown })
+            let markdown = file.contents_utf8()?.replace(METRICS, &sluice_domain::metrics::page());
+            Some(DocPage { slug, text: markdown::render(&markdown), markdown })
         })
         .collect();
     let place =
@@ -99,7 +102,7 @@ pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response 
     let doc = &pages()[at];
     match wanted {
         Form::Markdown => {
-            return page::text("text/markdown; charset=utf-8", doc.markdown.to_owned());
+            return page::text("text/markdown; charset=utf-8", doc.markdown.clone());
         }
         Form::Json => {
             return page::json(&serde_json::json!({"slug": doc.slug, "title": doc.text.title,

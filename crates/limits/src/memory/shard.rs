@@ -298,7 +298,7 @@ impl Shard {
         self.records.iter()
     }
 
-    #[cfg(test)]
+    /// Counters and reservations.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.counters.len(), self.records.len())
     }

@@ -15,7 +15,7 @@ use super::address::Address;
 use super::fault::{concerns_all, is_unknown_script, link_is_useless, unavailable};
 use super::link::Link;
 use super::script::Call;
-use crate::unavailable::{Health, Reason, Unavailable};
+use crate::unavailable::{Health, Reason, RedisUse, Unavailable};
 
 /// The longest wait between two tries of a store that failed.
 const LAST_RETRY: Duration = Duration::from_secs(1);
@@ -57,6 +57,25 @@ pub(crate) struct Circuit {
     faults: AtomicU64,
     refunds: Mutex<VecDeque<Refund>>,
     lost_refunds: AtomicU64,
+    commands: AtomicU64,
+    waiting: AtomicU64,
+}
+
+/// Counts a command while its answer is awaited, however that ends.
+struct Waiting<'a>(&'a AtomicU64);
+
+impl<'a> Waiting<'a> {
+    fn begins(circuit: &'a Circuit) -> Self {
+        circuit.commands.fetch_add(1, Ordering::Relaxed);
+        circuit.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(&circuit.waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Circuit {
@@ -71,6 +90,8 @@ impl Circuit {
             faults: AtomicU64::new(0),
             refunds: Mutex::new(VecDeque::new()),
             lost_refunds: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
         });
         circuit.probe().await;
         circuit
@@ -81,7 +102,9 @@ impl Circuit {
         if let Some(fault) = self.fault.lock().as_ref() {
             return Err(Unavailable::certain(fault.reason.clone()));
         }
+        let waiting = Waiting::begins(self);
         let answer = timeout(self.options.timeout, self.attempt(call)).await;
+        drop(waiting);
         let failed = match answer {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) => unavailable(&error),
@@ -268,6 +291,12 @@ impl Circuit {
             faults: self.faults.load(Ordering::Relaxed),
             waiting_refunds: self.refunds.lock().len(),
             lost_refunds: self.lost_refunds.load(Ordering::Relaxed),
+            counters: None,
+            redis: Some(RedisUse {
+                commands: self.commands.load(Ordering::Relaxed),
+                waiting: self.waiting.load(Ordering::Relaxed),
+                connected: self.links.load(Ordering::Relaxed),
+            }),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::listen::{self, Allowance};
 use crate::ports::{ClockOf, SecurityQueue, StoredApprovals, StoredRoutes, ToolsQueue};
 use crate::records::{self, Keeping, Writer, Writing};
 use crate::settings::{NetworkArgs, Places, ServeArgs, SignupWord};
-use crate::{clock, example, open, telemetry};
+use crate::{clock, example, open};
 
 /// Security events that wait to be written; what comes beyond that is only counted.
 const SECURITY_QUEUE: usize = 2_000;
@@ -65,7 +65,6 @@ struct Ground {
 }
 
 pub(super) async fn assemble(args: ServeArgs) -> Outcome<Running> {
-    let recorder = telemetry::metrics()?;
     let sockets = Sockets::bind(&args.network).await?;
     let mut ground = Ground::lay(args).await?;
     let control = ground.control()?;
@@ -100,7 +99,7 @@ pub(super) async fn assemble(args: ServeArgs) -> Outcome<Running> {
     ground.tasks.spawn(again);
     ground.spawn_jobs(&control, &proxy);
     let watched = ground.watched(state);
-    let apps = routers::build(&ground.args, &ground.places, control, &proxy, &watched, &recorder);
+    let apps = routers::build(&ground.args, &ground.places, control, &proxy, &watched);
     ground.serve(sockets, apps, proxy)
 }
 
@@ -207,6 +206,7 @@ impl Ground {
             counters: self.stores.counters.clone(),
             calls: self.logs.calls.clone(),
             writing: self.logs.writing.clone(),
+            security: self.logs.security.clone(),
             log_unavailable: self.args.bounds.log_unavailable,
             feed,
             stale_routes: self.args.bounds.stale_routes,

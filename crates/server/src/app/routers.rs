@@ -5,7 +5,6 @@ use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::any;
-use metrics_exporter_prometheus::PrometheusHandle;
 use sluice_api::ApiState;
 use sluice_control::Control;
 use sluice_dashboard::DashboardState;
@@ -29,7 +28,6 @@ pub(super) fn build(
     control: Control,
     proxy: &ProxyState,
     watched: &Watched,
-    recorder: &PrometheusHandle,
 ) -> Apps {
     let network = &args.network;
     let web = WebState::new(
@@ -42,7 +40,7 @@ pub(super) fn build(
     );
     let role = network.role;
     let probes = || health::probes(watched.clone()).merge(not_offered());
-    let scrape = |shared| health::metrics(recorder.clone(), watched.clone(), proxy.clone(), shared);
+    let scrape = |shared| health::metrics(watched.clone(), proxy.clone(), shared);
     let mut main = probes();
     if network.metrics_listen.is_none() {
         main = main.merge(scrape(true));

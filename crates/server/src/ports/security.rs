@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use sluice_domain::metrics::{self, Log};
 use sluice_domain::{CallId, GrantId, SecurityEvent, SecurityKind, WorkspaceId};
 use sluice_proxy::SecurityLog;
 use tokio::sync::mpsc;
@@ -39,9 +40,19 @@ impl SecurityQueue {
         Self { rows, repeats: Arc::default() }
     }
 
+    /// Rows that wait to be written.
+    pub(crate) fn waiting(&self) -> usize {
+        self.rows.max_capacity() - self.rows.capacity()
+    }
+
+    /// How many may wait.
+    pub(crate) fn capacity(&self) -> usize {
+        self.rows.max_capacity()
+    }
+
     fn send(&self, event: SecurityEvent) {
         if self.rows.try_send(event).is_err() {
-            metrics::counter!("sluice_log_lost_total", "log" => "security").increment(1);
+            metrics::LOG_LOST.add([Log::Security as usize], 1);
         }
     }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sluice_domain::metrics::{self, Log};
 use tracing::error;
 
 /// A file that has reached this size is closed, and goes as soon as all its rows are in the database.
@@ -215,7 +216,9 @@ impl Reader {
                 rows.push(row);
                 continue;
             }
-            metrics::counter!("sluice_log_lost_total", "log" => kind).increment(1);
+            if let Ok(log) = kind.parse::<Log>() {
+                metrics::LOG_LOST.add([log as usize], 1);
+            }
             error!(
                 log = kind,
                 bytes = line.len(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use sluice_domain::metrics;
 use sluice_store::{Db, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -198,11 +199,11 @@ impl<T: Row> Task<T> {
         let done = self.on_disk(move |spill| (spill.append(&rows, beyond), rows)).await;
         let error = match done {
             None => {
-                metrics::counter!("sluice_log_lost_total", "log" => T::KIND).increment(count);
+                metrics::LOG_LOST.add([T::LOG as usize], count);
                 return true;
             }
             Some((Ok(()), _)) => {
-                metrics::counter!("sluice_log_aside_total", "log" => T::KIND).increment(count);
+                metrics::LOG_ASIDE.add([T::LOG as usize], count);
                 self.stuck = false;
                 return true;
             }
@@ -263,7 +264,7 @@ impl<T: Row> Task<T> {
         if self.put_aside(true).await {
             warn!(log = T::KIND, rows, "The database is away: log rows wait for the next start");
         } else {
-            metrics::counter!("sluice_log_lost_total", "log" => T::KIND).increment(rows as u64);
+            metrics::LOG_LOST.add([T::LOG as usize], rows as u64);
             error!(log = T::KIND, rows, "Log rows are lost");
         }
     }
@@ -288,8 +289,7 @@ async fn attempt<T: Row>(db: &Db, rows: &mut Vec<T>, pace: Pace) {
     tokio::time::sleep(pace.pause).await;
     match tokio::time::timeout(pace.patience, insert(db, rows)).await {
         Ok(Ok(())) => {
-            metrics::counter!("sluice_log_written_total", "log" => T::KIND)
-                .increment(rows.len() as u64);
+            metrics::LOG_WRITTEN.add([T::LOG as usize], rows.len() as u64);
             rows.clear();
         }
         Ok(Err(error)) if !error.is_unavailable() => {
@@ -313,7 +313,7 @@ async fn one_by_one<T: Row>(db: &Db, rows: &mut Vec<T>, patience: Duration) {
     for row in rows.iter() {
         match tokio::time::timeout(patience, insert(db, std::slice::from_ref(row))).await {
             Ok(Err(error)) if !error.is_unavailable() => {
-                metrics::counter!("sluice_log_lost_total", "log" => T::KIND).increment(1);
+                metrics::LOG_LOST.add([T::LOG as usize], 1);
                 error!(log = T::KIND, error = ?error, "A log row was refused and is lost");
                 stay.push(false);
             }

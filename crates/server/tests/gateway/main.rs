@@ -13,6 +13,7 @@ mod edges;
 mod endless;
 mod example;
 mod failures;
+mod metrics;
 mod odd;
 mod outages;
 mod pages;
