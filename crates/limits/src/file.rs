@@ -1,6 +1,6 @@
 //! Counters of this process in a file, so that a clean restart keeps them.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,11 +60,7 @@ struct SavedReservation {
 impl Memory {
     pub(crate) async fn save(&self, path: &Path) -> Result<(), FileError> {
         let saved = self.snapshot();
-        on_file(path, move |path| {
-            let bytes = serde_json::to_vec(&saved).map_err(io::Error::other)?;
-            write_whole(path, &bytes)
-        })
-        .await
+        on_file(path, move |path| write_whole(path, &saved)).await
     }
 
     pub(crate) async fn load(&self, path: &Path) -> Result<usize, FileError> {
@@ -143,7 +139,7 @@ async fn on_file<T: Send + 'static>(
 }
 
 /// Replaces a file as a whole: a reader, or a crash, finds the old or the new, never a part.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_whole(path: &Path, saved: &Saved) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
@@ -155,8 +151,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    // Piece by piece: a busy gateway's reservations take some megabytes of text.
+    let mut file = BufWriter::with_capacity(64 * 1024, options.open(&beside)?);
+    serde_json::to_writer(&mut file, saved)?;
+    file.into_inner()?.sync_all()?;
     std::fs::rename(&beside, path)
 }

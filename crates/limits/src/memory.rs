@@ -1,6 +1,7 @@
 //! Counters in this process. One short critical section a call; a workspace's counters share a
 //! shard, so that all limits of a call are under one lock.
 
+mod ends;
 mod shard;
 
 use std::fmt;

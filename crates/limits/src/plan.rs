@@ -1,5 +1,6 @@
 //! A call's demands as the stores want them: one entry a counter, each with its own name.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use sluice_domain::{Amount, Scope};
@@ -87,10 +88,14 @@ pub(crate) fn name(key: &CounterKey, span: Span) -> String {
 }
 
 /// Keeps separators, braces (Redis hash tags) and spaces out of a part of a name.
-pub(crate) fn escaped(part: &str) -> String {
+pub(crate) fn escaped(part: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    if part.bytes().all(plain) {
+        return Cow::Borrowed(part);
+    }
     let mut out = String::with_capacity(part.len());
     for c in part.chars() {
-        if c.is_ascii_alphanumeric() || "_.-".contains(c) {
+        if u8::try_from(c).is_ok_and(plain) {
             out.push(c);
         } else {
             let mut bytes = [0; 4];
@@ -101,7 +106,7 @@ pub(crate) fn escaped(part: &str) -> String {
             }
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// What [`escaped`] was made from.

@@ -28,6 +28,11 @@ use clap::Parser as _;
 use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Outcome};
 
+/// A call makes some dozens of small allocations; with the system's allocator they cost as much as all
+/// that the call is checked for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Writes a line of a command's answer to standard output.
 macro_rules! say {
     ($($words:tt)*) => { $crate::line(format_args!($($words)*)) };

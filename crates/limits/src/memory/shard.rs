@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sluice_domain::{Amount, GrantId, ReservationId, WorkspaceId};
 
 use super::MemoryOptions;
+use super::ends::Ends;
 use crate::buckets::Buckets;
 use crate::contract::Reading;
 use crate::plan::{Ask, session_of};
@@ -51,7 +52,7 @@ pub(crate) struct Shard {
     of_workspace: HashMap<WorkspaceId, usize>,
     records: HashMap<(WorkspaceId, ReservationId), Record>,
     counter_ends: BinaryHeap<Reverse<(i64, Name)>>,
-    record_ends: BinaryHeap<Reverse<(i64, WorkspaceId, ReservationId)>>,
+    record_ends: Ends,
 }
 
 impl Shard {
@@ -62,7 +63,7 @@ impl Shard {
             of_workspace: HashMap::new(),
             records: HashMap::new(),
             counter_ends: BinaryHeap::new(),
-            record_ends: BinaryHeap::new(),
+            record_ends: Ends::default(),
         }
     }
 
@@ -81,8 +82,9 @@ impl Shard {
             let granted = !record.charges.is_empty();
             return Some((granted, self.read_as_charged(now, workspace, asks)));
         }
+        let Some(old) = old else { return self.charge(now, workspace, id, asks, keep) };
         let mut work = self.settled(now, workspace, asks);
-        let given_back = old.and_then(|old| self.records.get(&(workspace, old))).cloned();
+        let given_back = self.records.get(&(workspace, old)).cloned();
         let mut elsewhere = Vec::new();
         for charged in given_back.iter().flat_map(|record| &record.charges) {
             match asks.iter().position(|ask| ask.name == charged.counter) {
@@ -107,11 +109,62 @@ impl Shard {
             self.put(name, ask.span, buckets);
         }
         self.give_back_all(now, workspace, &elsewhere);
-        if let Some(old) = old {
-            self.remember(workspace, old, now + LEAST_REMEMBERED, Vec::new());
+        self.remember(workspace, old, now + LEAST_REMEMBERED, Vec::new());
+        if !charges.is_empty() {
+            let counts_until = self.counts_until(workspace, asks);
+            let until = remembered_until(now, counts_until, keep);
+            self.remember(workspace, id, until, charges);
+        }
+        Some((true, readings))
+    }
+
+    /// [`Self::book`] without anything to give back, as nearly every call is: in place, so that a call
+    /// costs two looks at each of its counters and no copy.
+    fn charge(
+        &mut self,
+        now: i64,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        asks: &[Ask],
+        keep: Duration,
+    ) -> Option<(bool, Vec<Reading>)> {
+        let names: Vec<Name> = asks.iter().map(|ask| (workspace, Arc::clone(&ask.name))).collect();
+        let (mut granted, mut new) = (true, 0);
+        for (ask, name) in asks.iter().zip(&names) {
+            granted &= if let Some(known) = self.counters.get_mut(name) {
+                known.buckets.settle(ask.span, now);
+                known.buckets.fits(ask.max, ask.amount)
+            } else {
+                new += 1;
+                ask.amount <= ask.max
+            };
+        }
+        if !granted {
+            return Some((false, self.read(now, workspace, asks)));
+        }
+        if !self.has_room(workspace, new) {
+            return None;
+        }
+        let mut counts_until = None;
+        let mut readings = Vec::with_capacity(asks.len());
+        let mut charges = Vec::with_capacity(asks.len());
+        for (ask, name) in asks.iter().zip(names) {
+            let bucket = ask.span.index(now);
+            let counter = Arc::clone(&name.1);
+            if let Some(known) = self.counters.get_mut(&name) {
+                known.buckets.add(bucket, ask.amount);
+            } else {
+                let mut buckets = Buckets::default();
+                buckets.add(bucket, ask.amount);
+                self.put(name.clone(), ask.span, buckets);
+            }
+            let buckets = &self.counters.get(&name)?.buckets;
+            counts_until = counts_until.max(buckets.empties_at(ask.span));
+            readings.push(buckets.reading(ask.span, now, ask.max, Amount::ZERO));
+            charges.push(Charged { counter, epoch: buckets.epoch, bucket, amount: ask.amount });
         }
         if !charges.is_empty() {
-            let until = self.remembered_until(now, workspace, asks, keep);
+            let until = remembered_until(now, counts_until, keep);
             self.remember(workspace, id, until, charges);
         }
         Some((true, readings))
@@ -193,10 +246,14 @@ impl Shard {
     fn names(&self, workspace: WorkspaceId, asks: &[Ask]) -> Option<Vec<Name>> {
         let names: Vec<Name> = asks.iter().map(|ask| (workspace, Arc::clone(&ask.name))).collect();
         let new = names.iter().filter(|name| !self.counters.contains_key(*name)).count();
-        let of_workspace = self.of_workspace.get(&workspace).copied().unwrap_or(0);
-        let room = self.counters.len() + new <= self.bounds.max_counters
-            && of_workspace + new <= self.bounds.max_counters_of_workspace;
-        (new == 0 || room).then_some(names)
+        self.has_room(workspace, new).then_some(names)
+    }
+
+    fn has_room(&self, workspace: WorkspaceId, new: usize) -> bool {
+        let of_workspace = || self.of_workspace.get(&workspace).copied().unwrap_or(0);
+        new == 0
+            || self.counters.len() + new <= self.bounds.max_counters
+                && of_workspace() + new <= self.bounds.max_counters_of_workspace
     }
 
     /// Stores a counter, and sees to its end.
@@ -218,21 +275,12 @@ impl Shard {
         }
     }
 
-    /// As long as the charge counts, but no longer than `keep` and no shorter than a retry may take.
-    fn remembered_until(
-        &self,
-        now: i64,
-        workspace: WorkspaceId,
-        asks: &[Ask],
-        keep: Duration,
-    ) -> i64 {
-        let counts_until = asks
-            .iter()
+    /// Until when any of the counters counts.
+    fn counts_until(&self, workspace: WorkspaceId, asks: &[Ask]) -> Option<i64> {
+        asks.iter()
             .filter_map(|ask| self.counters.get(&(workspace, Arc::clone(&ask.name))))
             .filter_map(|counter| counter.buckets.empties_at(counter.span))
-            .max();
-        let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-        counts_until.unwrap_or(now).min(now.saturating_add(keep)).max(now + LEAST_REMEMBERED)
+            .max()
     }
 
     pub(crate) fn remember(
@@ -243,12 +291,12 @@ impl Shard {
         charges: Vec<Charged>,
     ) {
         if self.records.len() >= self.bounds.max_reservations
-            && let Some(Reverse((_, workspace, id))) = self.record_ends.pop()
+            && let Some(first) = self.record_ends.pop()
         {
-            self.records.remove(&(workspace, id));
+            self.records.remove(&first);
         }
         self.records.insert((workspace, id), Record { until, charges });
-        self.record_ends.push(Reverse((until, workspace, id)));
+        self.record_ends.push(until, (workspace, id));
     }
 
     /// Clears away some of what has ended. Each entry has one place in its heap at least; where its
@@ -267,15 +315,9 @@ impl Shard {
             }
         }
         for _ in 0..CLEARED_AT_ONCE {
-            let Some(Reverse((until, workspace, id))) = self.record_ends.peek().copied() else {
-                break;
-            };
-            if until > now {
-                break;
-            }
-            self.record_ends.pop();
-            if self.records.get(&(workspace, id)).is_some_and(|record| record.until <= now) {
-                self.records.remove(&(workspace, id));
+            let Some(ended) = self.record_ends.pop_ended(now) else { break };
+            if self.records.get(&ended).is_some_and(|record| record.until <= now) {
+                self.records.remove(&ended);
             }
         }
     }
@@ -302,6 +344,12 @@ impl Shard {
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.counters.len(), self.records.len())
     }
+}
+
+/// As long as the charge counts, but no longer than `keep` and no shorter than a retry may take.
+fn remembered_until(now: i64, counts_until: Option<i64>, keep: Duration) -> i64 {
+    let keep = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
+    counts_until.unwrap_or(now).min(now.saturating_add(keep)).max(now + LEAST_REMEMBERED)
 }
 
 fn give_back(buckets: &mut Buckets, charged: &Charged) {

@@ -109,8 +109,8 @@ pub(super) async fn save_counters(counters: Counters, file: PathBuf, stop: Cance
                 warn!(error = ?error, "The counters cannot be written; a crash would begin them anew");
             }
         }
-        // However many there are, writing takes at most a twentieth of the time.
-        pause = SAVED_EVERY.max(began.elapsed() * 20);
+        // However many there are, writing takes at most a hundredth of the time.
+        pause = SAVED_EVERY.max(began.elapsed() * 100);
     }
 }
 
