@@ -3,12 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 use sluice_control::{CallsOf, Control, Viewer};
-use sluice_domain::{CallId, CallRecord, CallTiming, Code, GrantId, Outcome, PolicyId, ServerId};
+use sluice_domain::{CallId, Code, GrantId, Outcome, PolicyId, ServerId};
+use sluice_web::export::CallBody;
 use sluice_web::{As, PathId, Problem, Queried};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -67,100 +67,7 @@ impl CallsQuery {
             to: self.to,
             q: self.q.clone(),
             newer: None,
-        }
-    }
-}
-
-/// Where the time went, in microseconds.
-#[derive(Debug, Serialize, ToSchema)]
-#[expect(clippy::struct_field_names, reason = "units stand in names")]
-pub(crate) struct Timing {
-    total_us: i64,
-    limits_us: i64,
-    approval_us: i64,
-    upstream_us: i64,
-}
-
-impl From<CallTiming> for Timing {
-    fn from(timing: CallTiming) -> Self {
-        let CallTiming { total_us, limits_us, approval_us, upstream_us } = timing;
-        Self { total_us, limits_us, approval_us, upstream_us }
-    }
-}
-
-/// A request through the proxy and what became of it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CallBody {
-    /// The `X-Request-Id` of the answer.
-    #[schema(format = Uuid)]
-    pub(crate) id: String,
-    pub(crate) at: DateTime<Utc>,
-    #[schema(format = Uuid)]
-    pub(crate) server_id: String,
-    #[schema(format = Uuid)]
-    pub(crate) grant_id: String,
-    pub(crate) grant_label: String,
-    pub(crate) method: String,
-    pub(crate) tool: Option<String>,
-    pub(crate) outcome: &'static str,
-    pub(crate) code: &'static str,
-    /// JSON Pointer into the policy, or `(hidden)` and the like; empty when allowed.
-    pub(crate) rule: String,
-    /// What the agent was told.
-    pub(crate) message: String,
-    #[schema(format = Uuid)]
-    pub(crate) policy_id: Option<String>,
-    pub(crate) policy_version: Option<i64>,
-    /// The policy only observed: the call went through all the same.
-    pub(crate) observed: bool,
-    pub(crate) counter: Option<String>,
-    pub(crate) retry_after_seconds: Option<i64>,
-    /// Names and types, or redacted values where the server's setting says so.
-    pub(crate) arguments: Option<Value>,
-    pub(crate) trace: Option<Value>,
-    pub(crate) client_name: Option<String>,
-    pub(crate) protocol_version: Option<String>,
-    pub(crate) session: Option<String>,
-    pub(crate) client_address: Option<String>,
-    pub(crate) request_bytes: i64,
-    pub(crate) response_bytes: i64,
-    pub(crate) upstream_status: Option<i32>,
-    pub(crate) timing: Timing,
-}
-
-fn json(text: Option<String>) -> Option<Value> {
-    text.and_then(|text| serde_json::from_str(&text).ok())
-}
-
-impl From<CallRecord> for CallBody {
-    fn from(call: CallRecord) -> Self {
-        Self {
-            id: call.id.to_string(),
-            at: call.at,
-            server_id: call.server.to_string(),
-            grant_id: call.grant.to_string(),
-            grant_label: call.grant_label,
-            method: call.method,
-            tool: call.tool,
-            outcome: call.outcome.as_str(),
-            code: call.code.as_str(),
-            rule: call.rule,
-            message: call.message,
-            policy_id: call.policy.map(|id| id.to_string()),
-            policy_version: call.policy_version,
-            observed: call.observed,
-            counter: call.counter,
-            retry_after_seconds: call.retry_after_s,
-            arguments: json(call.arguments),
-            trace: json(call.trace),
-            client_name: call.client_name,
-            protocol_version: call.protocol_version,
-            session: call.session,
-            client_address: call.client_address,
-            request_bytes: call.request_bytes,
-            response_bytes: call.response_bytes,
-            upstream_status: call.upstream_status,
-            timing: call.timing.into(),
+            tool_calls: false,
         }
     }
 }

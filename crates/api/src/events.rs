@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use sluice_control::{Admin, Breakdown, Control, EventFilter, EventView, Fault, Span, Viewer};
+use sluice_control::{Admin, Breakdown, Control, EventFilter, Fault, Span, Viewer};
+use sluice_web::export::EventBody;
 use sluice_web::{As, Problem, Queried};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -32,47 +32,6 @@ struct EventsQuery {
     /// 1 to 1,000; 50 when left out.
     limit: Option<u32>,
     cursor: Option<String>,
-}
-
-/// Something that was done in the workspace.
-#[derive(Debug, Serialize, ToSchema)]
-struct EventBody {
-    #[schema(format = Uuid)]
-    id: String,
-    /// The number in the workspace's chain, from 1, without gaps.
-    seq: i64,
-    at: DateTime<Utc>,
-    actor_kind: String,
-    actor_name: String,
-    address: String,
-    action: String,
-    object_kind: String,
-    object_id: String,
-    object_name: String,
-    before: Option<Value>,
-    after: Option<Value>,
-    /// SHA-256 over this event and the hash of the one before.
-    hash: String,
-}
-
-impl From<EventView> for EventBody {
-    fn from(event: EventView) -> Self {
-        Self {
-            id: event.id.to_string(),
-            seq: event.seq,
-            at: event.at,
-            actor_kind: event.actor_kind.to_string(),
-            actor_name: event.actor_name,
-            address: event.address,
-            action: event.action,
-            object_kind: event.object_kind,
-            object_id: event.object_id,
-            object_name: event.object_name,
-            before: event.before,
-            after: event.after,
-            hash: event.hash,
-        }
-    }
 }
 
 /// What was done in the workspace, by whom, newest first.

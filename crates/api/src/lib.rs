@@ -31,6 +31,5 @@ mod state;
 mod tools;
 mod workspace;
 
-pub use calls_export::quoted as csv_cell;
 pub use openapi::document;
 pub use state::{ApiState, router};

@@ -29,6 +29,8 @@ pub struct CallsOf {
     pub q: Option<String>,
     /// Only ids after this one.
     pub newer: Option<CallId>,
+    /// Only what the overview counts: calls of tools.
+    pub tool_calls: bool,
 }
 
 /// A filter that was left empty is none.
@@ -50,6 +52,7 @@ impl CallsOf {
             to: self.to,
             q: some(self.q.as_ref()),
             newer: self.newer,
+            tool_calls: self.tool_calls,
         }
     }
 }
@@ -64,7 +67,7 @@ pub struct Span {
 }
 
 impl Span {
-    fn count(self) -> Count {
+    pub(crate) fn count(self) -> Count {
         Count { server: self.server, grant: self.grant, since: self.since, until: self.until }
     }
 }

@@ -12,6 +12,7 @@ pub mod catalogue;
 pub mod configuration;
 mod control;
 mod error;
+mod glance;
 mod grants;
 mod idempotency;
 mod limits;
@@ -46,6 +47,7 @@ pub use audit::{EventFilter, EventView};
 pub use calls::{CallsOf, Overview, Span};
 pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 pub use error::{ControlError, Fault};
+pub use glance::{Glance, ServerGlance};
 pub use grants::{GrantForm, GrantPatch, GrantView, Granted, GrantsOf, MAX_OVERLAP};
 pub use idempotency::{Headers, REMEMBERED, Repeat};
 pub use limits::{
@@ -67,10 +69,11 @@ pub use servers::{
     AuthForm, Connected, MASK, ReadFailure, ReadReport, ServerForm, ServerPatch, ServerView,
     SettingsPatch,
 };
-pub use sluice_store::calls::{Breakdown, OutcomeCount, SeriesPoint};
+pub use sluice_store::calls::{Breakdown, OutcomeCount, Reason, RiskyUse, SeriesPoint};
 pub use sluice_store::saved_filters::SavedFilter;
 pub use sluice_store::security_events::Attempts;
 pub use sluice_store::servers::ServerName;
+pub use sluice_store::tools::Attention;
 pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS, span};
 pub use tools::{Effect, Standing, ToolView};
 pub use trial::{ChangedTrial, Compared, MAX_TRIALS, Sums, Trial, TrialCall, Trials, TrialsOf};

@@ -94,7 +94,7 @@ pub(crate) fn pinned(tool: &Tool) -> Result<ToolDefinition, ControlError> {
     serde_json::from_str(text).map_err(|error| unreadable("definition", &error))
 }
 
-fn view(tool: Tool) -> Result<ToolView, ControlError> {
+pub(crate) fn view(tool: Tool) -> Result<ToolView, ControlError> {
     let definition = definition(&tool)?;
     // A rating of an earlier version of the classifier may lack a part; it is made anew.
     let rating = serde_json::from_value(tool.rating.clone())

@@ -33,6 +33,7 @@ fn content_type(name: &str) -> &'static str {
         Some("js") => "text/javascript; charset=utf-8",
         Some("svg") => "image/svg+xml",
         Some("png") => "image/png",
+        Some("webp") => "image/webp",
         Some("woff2") => "font/woff2",
         _ => "application/octet-stream",
     }
@@ -45,6 +46,12 @@ pub(crate) fn get((version, name): (String, String)) -> Response {
     let cache =
         if version == *VERSION { "public, max-age=31536000, immutable" } else { "no-cache" };
     ([(CONTENT_TYPE, content_type(&name)), (CACHE_CONTROL, cache)], file.contents()).into_response()
+}
+
+/// Bytes of a file; none where there is none.
+#[cfg(test)]
+pub(crate) fn size(name: &str) -> Option<usize> {
+    FILES.get_file(name).map(|file| file.contents().len())
 }
 
 /// The handler of [`get`].

@@ -14,6 +14,7 @@ use sluice_web::{Csrf, In, Problem};
 use crate::DashboardState;
 use crate::flash;
 use crate::frame::Head;
+use crate::public::docs::pages::of_section;
 use crate::ui::Flash;
 
 /// What a handler gives: a page, or the answer that stands for what went wrong.
@@ -162,6 +163,25 @@ pub(crate) struct WsFrame {
     pub(crate) flash: Option<Flash>,
 }
 
+/// What the navigation of an admin leads to.
+#[cfg(test)]
+pub(crate) const SECTIONS: [&str; 14] = [
+    "Overview",
+    "Servers",
+    "Policies",
+    "Grants",
+    "Limits",
+    "Approvals",
+    "Logs",
+    "Catalogue",
+    "Members",
+    "Notifications",
+    "API tokens",
+    "Audit log",
+    "Security log",
+    "Settings",
+];
+
 /// One entry of the navigation.
 pub(crate) struct NavEntry {
     pub(crate) href: String,
@@ -203,6 +223,11 @@ impl WsFrame {
             current: self.section == section,
             count: if section == "approvals" { self.pending } else { 0 },
         }
+    }
+
+    /// The page of the handbook that tells of this one.
+    pub(crate) fn docs(&self) -> String {
+        format!("/docs/{}", of_section(self.section))
     }
 
     /// The upper part of the navigation.

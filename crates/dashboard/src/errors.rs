@@ -10,7 +10,7 @@ use sluice_web::{Problem, RequestId};
 
 use crate::faults::sentence;
 use crate::filters;
-use crate::frame::{Head, PublicFrame};
+use crate::frame::{Head, PublicFrame, cookie};
 use crate::page;
 use crate::visitor::Visitor;
 
@@ -40,36 +40,81 @@ fn title(status: StatusCode) -> &'static str {
     }
 }
 
+/// Ways on: addresses and words.
+type Links = Vec<(String, &'static str)>;
+
+fn links<const N: usize>(all: [(&str, &'static str); N]) -> Links {
+    all.map(|(href, words)| (href.to_owned(), words)).into()
+}
+
 /// What to do next, by what went wrong.
-fn advice(problem: &Problem) -> (String, Vec<(String, &'static str)>) {
+fn advice(problem: &Problem) -> (String, Links) {
     let said = sentence(&problem.detail);
-    let link = |href: &str, words| (href.to_owned(), words);
     match problem.code.as_str() {
         "not_found" => (
             "Nothing stands at this address. It may have been deleted, or the address is of a workspace that you are not a member of.".to_owned(),
-            vec![link("/w", "Your workspace"), link("/tools", "Catalogue"), link("/docs", "Docs")],
+            links([("/w", "Your workspace"), ("/tools", "Catalogue"), ("/docs", "Docs")]),
         ),
         "role_too_low" => (
             format!("{said} Ask an admin of the workspace, or see what each role may do."),
-            vec![link("/w", "Your workspace"), link("/docs/roles", "Roles")],
+            links([("/w", "Your workspace"), ("/docs/roles", "Roles")]),
         ),
         "form_expired" | "foreign_origin" | "unknown_field" | "duplicate_field" | "invalid_form" => (
             format!("{said} Nothing was saved. Go back, reload the page and send it again."),
-            vec![link("/w", "Your workspace"), link("/login", "Sign in")],
+            links([("/w", "Your workspace"), ("/login", "Sign in")]),
         ),
         "host_not_allowed" | "misdirected" => (
             format!("{said} The operator can add the name with `--allowed-hosts`."),
-            vec![link("/docs/operate", "How to operate Sluice")],
+            links([("/docs/operate", "How to operate Sluice")]),
         ),
-        _ => (said, vec![link("/w", "Your workspace"), link("/docs", "Docs")]),
+        _ => by_status(problem, said),
+    }
+}
+
+fn by_status(problem: &Problem, said: String) -> (String, Links) {
+    let usual = links([("/w", "Your workspace"), ("/docs", "Docs")]);
+    match problem.status.as_u16() {
+        409 | 412 => (
+            format!(
+                "{said} Nothing was saved. Go back, reload the page to see how it stands now, and make the change again."
+            ),
+            usual,
+        ),
+        413 => (
+            format!("{said} Nothing was saved. Go back and send less at once."),
+            links([("/w", "Your workspace"), ("/docs/protocol", "Every bound")]),
+        ),
+        429 => {
+            let wait = match problem.retry_after_s {
+                Some(1) => "Wait a second".to_owned(),
+                Some(seconds) => format!("Wait {seconds} seconds"),
+                None => "Wait a moment".to_owned(),
+            };
+            (format!("{said} {wait}, then reload this page."), usual)
+        }
+        500 => (
+            format!(
+                "{said} It is not your doing. See how things stand before you try again; if it breaks again, give the operator the request id below."
+            ),
+            links([("/w", "Your workspace"), ("/docs/operate", "For the operator")]),
+        ),
+        503 => (
+            format!(
+                "{said} Calls of agents are refused rather than let through unchecked. Try again in a moment; `/readyz` tells the operator what is down."
+            ),
+            links([("/w", "Try again"), ("/docs/operate", "When something is down")]),
+        ),
+        _ => (said, usual),
     }
 }
 
 fn frame(headers: &HeaderMap, uri: &Uri) -> PublicFrame {
+    // The store may be what is down, so it is not asked who that is.
+    let session = ["sluice_session", "__Host-sluice_session"];
     PublicFrame {
         head: Head::new(headers, uri),
         section: "",
-        signed_in: false,
+        signed_in: session.iter().any(|name| cookie(headers, name).is_some()),
         canonical: String::new(),
         base: String::new(),
     }

@@ -9,7 +9,8 @@ pub use days::{drop_days, make_days};
 use insert::COLUMNS;
 pub use insert::insert_batch;
 pub use statistics::{
-    Breakdown, Count, OutcomeCount, SeriesPoint, breakdown, counts_by_outcome, series,
+    Breakdown, Count, OutcomeCount, Reason, RiskyUse, SeriesPoint, breakdown, counts_by_outcome,
+    did_lately, reasons, risky_uses, series,
 };
 
 use chrono::{DateTime, Utc};
@@ -82,6 +83,8 @@ pub struct CallFilter<'a> {
     pub q: Option<&'a str>,
     /// Only ids after this one.
     pub newer: Option<CallId>,
+    /// Only what counts: calls of tools.
+    pub tool_calls: bool,
 }
 
 /// Parameters $1 to $14 are always bound; a clause is only there if its filter is.
@@ -102,6 +105,7 @@ fn clauses(filter: &CallFilter<'_>, before: bool) -> String {
         (filter.to.is_some(), " AND at < $10"),
         (before, " AND id < $12"),
         (filter.newer.is_some(), " AND id > $14"),
+        (filter.tool_calls, " AND tool IS NOT NULL"),
     ] {
         if present {
             sql.push_str(clause);

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use sluice_domain::{ChangeKind, GrantId, PolicyId, ServerId, UserId, WorkspaceId};
 
-use crate::column::{json, micros, record};
-use crate::conn::{execute, fetch_all, fetch_optional};
+use crate::column::{Value, json, micros, record};
+use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
 use crate::error::conflict_as;
 use crate::text::{key, rows};
 use crate::{Conn, StoreError, changes, servers};
@@ -150,6 +150,8 @@ pub struct GrantFilter {
     pub server: Option<ServerId>,
     pub policy: Option<PolicyId>,
     pub include_revoked: bool,
+    /// Only those that were used from this time on.
+    pub used_since: Option<DateTime<Utc>>,
 }
 
 /// The grants, newest first, before the given one.
@@ -169,14 +171,54 @@ pub async fn list(
          FROM grants
          WHERE workspace_id = $1 AND ($2 IS NULL OR server_id = $2)
            AND ($3 IS NULL OR policy_id = $3) AND ($4 OR revoked_at IS NULL)
-           AND ($5 IS NULL OR id < $5)
+           AND ($5 IS NULL OR id < $5) AND ($7 IS NULL OR last_used_at >= $7)
          ORDER BY id DESC LIMIT $6",
         workspace,
         filter.server,
         filter.policy,
         filter.include_revoked,
         before,
-        rows(limit)
+        rows(limit),
+        filter.used_since
+    )?)
+}
+
+/// How many live grants were used from a time on.
+pub async fn count_used(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    since: DateTime<Utc>,
+) -> Result<i64, StoreError> {
+    let count = fetch_one!(
+        conn,
+        Value<i64>,
+        "SELECT COUNT(*) AS value FROM grants
+         WHERE workspace_id = $1 AND revoked_at IS NULL AND last_used_at >= $2",
+        workspace,
+        since
+    )?;
+    Ok(count.0)
+}
+
+record! {
+    /// When a server was last used through any of its grants.
+    pub struct LastUse {
+        pub server_id: ServerId,
+        pub at: DateTime<Utc>,
+    }
+}
+
+/// When each server was last used; those that never were are left out.
+pub async fn last_uses(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+) -> Result<Vec<LastUse>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        LastUse,
+        "SELECT server_id, MAX(last_used_at) AS at FROM grants
+         WHERE workspace_id = $1 AND last_used_at IS NOT NULL GROUP BY server_id",
+        workspace
     )?)
 }
 

@@ -1,10 +1,12 @@
 //! A server's tools: as last read, and as a person last reviewed them. The first read of a server
 //! counts as reviewed; what changes later is marked until somebody accepts it.
 
+mod attention;
 mod fingerprint;
 mod read;
 mod shown;
 
+pub use attention::{Attention, ToLookAt, count_attention, list_attention};
 pub use fingerprint::fingerprint;
 pub use read::{MAX_NAME_BYTES, ReadChanges, ReadTool, replace_read};
 pub use shown::note_shown;

@@ -82,9 +82,22 @@ pub(crate) fn stale_form() -> Problem {
 
 /// Refuses what a browser says comes from elsewhere. A client that is no browser says nothing.
 pub(crate) fn same_origin(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
-    if method.is_safe() {
-        return Ok(());
+    if method.is_safe() { Ok(()) } else { ours(headers) }
+}
+
+/// A request that none but our own pages, the address bar or a program sent: for reads that are dear.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnSite;
+
+impl<S: Send + Sync> FromRequestParts<S> for OwnSite {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        ours(&parts.headers).map(|()| Self)
     }
+}
+
+fn ours(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     let site = text(header::HeaderName::from_static("sec-fetch-site"));
     let site_fits = site.is_none_or(|site| ["same-origin", "none"].contains(&site));

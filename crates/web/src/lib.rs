@@ -7,6 +7,7 @@ mod cookies;
 mod csrf;
 mod cursor;
 mod etag;
+pub mod export;
 mod fields;
 mod form;
 mod headers;
@@ -24,7 +25,7 @@ pub use bearer::{As, Bearer};
 pub use cookies::{
     end_flow, end_session, flow_cookie, half_token, start_flow, start_half, start_session,
 };
-pub use csrf::{CSRF_FIELD, Csrf};
+pub use csrf::{CSRF_FIELD, Csrf, OwnSite};
 pub use cursor::{Cursor, CursorError};
 pub use etag::{IfMatch, MaybeIfMatch, etag};
 pub use form::{Form, FormFields};

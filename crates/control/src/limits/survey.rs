@@ -259,6 +259,11 @@ async fn grants_of(
             Vec::new()
         });
     }
-    let filter = GrantFilter { server: of.server, policy: of.policy, include_revoked: false };
+    let filter = GrantFilter {
+        server: of.server,
+        policy: of.policy,
+        include_revoked: false,
+        used_since: None,
+    };
     Ok(grants::list(conn, workspace, filter, None, most).await?)
 }

@@ -1,12 +1,18 @@
 //! `/docs`: the handbook, from `crates/dashboard/docs/*.md`.
 
+mod find;
+pub(crate) mod pages;
+
 use std::sync::LazyLock;
 
 use askama::Template;
-use axum::extract::Path;
+use axum::extract::{Path, Query};
 use axum::response::Response;
 use include_dir::{Dir, include_dir};
+use serde::Deserialize;
 
+use self::find::{Hit, find};
+use self::pages::{Picture, picture};
 use super::{Form, form};
 use crate::filters;
 use crate::frame::PublicFrame;
@@ -19,6 +25,7 @@ static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/docs");
 /// Reading order; a page not named here comes at the end.
 const ORDER: &[&str] = &[
     "quickstart",
+    "dashboard",
     "servers",
     "grants",
     "clients",
@@ -76,6 +83,15 @@ pub(crate) fn pages() -> &'static [DocPage] {
 struct ListPage {
     frame: PublicFrame,
     pages: &'static [DocPage],
+    /// What is looked for.
+    q: String,
+    hits: Vec<Hit>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Input {
+    #[serde(default)]
+    q: String,
 }
 
 #[derive(Debug, Template)]
@@ -85,10 +101,16 @@ struct TextPage {
     pages: &'static [DocPage],
     page: &'static DocPage,
     next: Option<&'static DocPage>,
+    picture: Option<&'static Picture>,
 }
 
-pub(crate) async fn list(visitor: Visitor) -> Response {
-    page::public(&ListPage { frame: visitor.frame("docs", "/docs"), pages: pages() })
+pub(crate) async fn list(visitor: Visitor, Query(input): Query<Input>) -> Response {
+    page::public(&ListPage {
+        frame: visitor.frame("docs", "/docs"),
+        pages: pages(),
+        hits: find(&input.q),
+        q: input.q.trim().chars().take(100).collect(),
+    })
 }
 
 pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response {
@@ -115,5 +137,6 @@ pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response 
         pages: pages(),
         page: doc,
         next: pages().get(at + 1),
+        picture: picture(&doc.slug),
     })
 }

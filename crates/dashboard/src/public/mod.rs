@@ -2,7 +2,7 @@
 
 mod attacks;
 mod card;
-mod docs;
+pub(crate) mod docs;
 mod guides;
 mod home;
 mod listing;

@@ -19,6 +19,8 @@ macro_rules! part {
 
 part! {
     Tabs "parts/tabs.html" { label: String, tabs: Vec<Tab> }
+    /// Links to a list as files.
+    Export "parts/export.html" { csv: String, ndjson: String }
     Pager "parts/pager.html" {
         /// "1–50 of 214" or "50 calls on this page".
         words: String,
@@ -47,6 +49,14 @@ part! {
         token: String,
         /// Where "I stored it" leads.
         done: String,
+    }
+}
+
+impl Export {
+    /// The files of the list at `path`, with its filters: `query` begins with `?` or is empty.
+    pub(crate) fn of(path: &str, query: &str) -> Self {
+        let file = |ending| format!("{path}.{ending}{query}");
+        Self { csv: file("csv"), ndjson: file("ndjson") }
     }
 }
 

@@ -6,13 +6,15 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
 use sluice_control::{Admin, EventFilter, EventView, Page};
+use sluice_web::OwnSite;
+use sluice_web::export::{self, Format};
 
 use crate::desk::{Answer, Desk, WsFrame, refuse};
 use crate::filters;
 use crate::page;
 use crate::ui::code::pretty;
 use crate::ui::text::{count, ticks};
-use crate::ui::{Empty, Pager};
+use crate::ui::{Empty, Export, Pager};
 
 const ON_PAGE: u32 = 50;
 
@@ -33,6 +35,7 @@ struct AuditPage {
     rows: Vec<EventView>,
     empty: Empty,
     pager: Pager,
+    export: Export,
 }
 
 #[expect(clippy::unused_self, reason = "the template calls it")]
@@ -42,12 +45,26 @@ impl AuditPage {
     }
 }
 
+impl Input {
+    fn filter(&self) -> EventFilter {
+        let action = self.action.trim();
+        let action = (!action.is_empty()).then(|| action.to_owned());
+        EventFilter { action, ..EventFilter::default() }
+    }
+}
+
+/// Every event that the page's filter leaves, as a file.
+pub(crate) async fn csv(desk: Desk<Admin>, _: OwnSite, Query(input): Query<Input>) -> Answer {
+    Ok(export::events(desk.control, desk.who, input.filter(), Format::Csv))
+}
+
+pub(crate) async fn ndjson(desk: Desk<Admin>, _: OwnSite, Query(input): Query<Input>) -> Answer {
+    Ok(export::events(desk.control, desk.who, input.filter(), Format::Ndjson))
+}
+
 pub(crate) async fn list(desk: Desk<Admin>, Query(input): Query<Input>) -> Answer {
     let action = input.action.trim().to_owned();
-    let filter = EventFilter {
-        action: (!action.is_empty()).then(|| action.clone()),
-        ..EventFilter::default()
-    };
+    let filter = input.filter();
     let page = Page { after: input.after, limit: ON_PAGE };
     let found = desk.control.admin_events(&desk.who, &filter, page).await.map_err(refuse)?;
     let path = desk.path("/audit");
@@ -78,6 +95,7 @@ pub(crate) async fn list(desk: Desk<Admin>, Query(input): Query<Input>) -> Answe
             next: found.next.map(|next| link(Some(next))),
         },
         rows: found.items,
+        export: Export::of(&path, link(None).strip_prefix(&path).unwrap_or_default()),
         action: action.clone(),
     };
     Ok(page::private(StatusCode::OK, &page))

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::Path;
 use http::StatusCode;
 use sluice_control::Viewer;
-use sluice_domain::{CallId, CallRecord, Outcome, Role};
+use sluice_domain::{CallId, CallRecord, Code as Why, Outcome, Role};
 
 use super::logs::{Row, name_of};
 use crate::desk::{Answer, Desk, WsFrame, absent, refuse};
@@ -43,9 +43,9 @@ impl CallPage {
 }
 
 /// A code in a sentence.
-fn why(call: &CallRecord) -> &'static str {
-    use sluice_domain::Code as C;
-    match call.code {
+pub(crate) fn why(code: Why) -> &'static str {
+    use Why as C;
+    match code {
         C::Allowed => "Every rule let it pass, and it was forwarded.",
         C::NoPolicy => "Its grant has no policy, so every call is refused.",
         C::UnknownTool => "The tool is hidden by the policy, or the server does not list it.",
@@ -121,7 +121,7 @@ pub(crate) async fn show(desk: Desk<Viewer>, Path((_, id)): Path<(String, String
     let trace = call.trace.as_deref().map(|text| trace::of_log(text, used_up));
     let page = CallPage {
         frame: desk.frame("logs").await?,
-        why: why(&call),
+        why: why(call.code),
         trace: trace.filter(|trace| !trace.rows.is_empty()),
         arguments,
         timing: timing(&call),

@@ -6,13 +6,12 @@ use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 use sluice_control::{
-    Admin, CallsOf, ExceptionView, GrantPatch, GrantView, LimitsOf, Page, PolicyManager,
+    Admin, Breakdown, CallsOf, ExceptionView, GrantPatch, GrantView, LimitsOf, Page, PolicyManager,
     PolicyView, ServerName, Viewer,
 };
 use sluice_domain::{CallRecord, GrantId, PolicyId, Role};
 use sluice_web::Form;
 
-use super::Nothing;
 use super::approvals::exceptions::state as exception_state;
 use super::grant_new::{networks, token_page};
 use super::grants::state;
@@ -22,6 +21,7 @@ use crate::desk::{Answer, AsViewer, Desk, WsFrame, absent, refuse, status};
 use crate::faults::Faults;
 use crate::filters;
 use crate::flash;
+use crate::next::encode;
 use crate::page;
 use crate::ui::{Field, Select};
 
@@ -44,6 +44,8 @@ struct GrantPage {
     networks: Field,
     observe: bool,
     calls: Vec<CallRecord>,
+    did: Vec<(Breakdown, String)>,
+    confirm: Field,
     /// Calls of it that pass without asking, for a while.
     exceptions: Vec<ExceptionView>,
     logs: String,
@@ -103,6 +105,21 @@ fn policy_choice(grant: &GrantView, typed: Option<&str>, policies: &[PolicyView]
     Select::new("policy", "Policy", options, chosen)
 }
 
+/// What it did, each line with the calls behind it.
+async fn did<P: AsViewer>(
+    desk: &Desk<P>,
+    id: GrantId,
+) -> Result<Vec<(Breakdown, String)>, Response> {
+    let did = desk.control.grant_did(desk.viewer(), id).await.map_err(refuse)?;
+    let with_link = |row: Breakdown| {
+        let (tool, outcome) = (encode(&row.tool), row.outcome);
+        let query = format!("grant={id}&tool={tool}&outcome={outcome}&kind=tools");
+        let href = desk.path(&format!("/logs?{query}"));
+        (row, href)
+    };
+    Ok(did.into_iter().map(with_link).collect())
+}
+
 async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults) -> Answer {
     let id: GrantId = id.parse().map_err(|_| absent("grant"))?;
     let (control, viewer) = (&desk.control, desk.viewer());
@@ -134,7 +151,7 @@ async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults
         server: (desk.path(&format!("/servers/{}", grant.server_id)), server),
         policy: attached
             .map(|policy| (desk.path(&format!("/policies/{}", policy.id)), policy.name.clone())),
-        problem: faults.rest(&["/policy_id", "/label", "/networks"]),
+        problem: faults.rest(&["/policy_id", "/label", "/networks", "/confirm"]),
         choose,
         label: Field::text("label", "Label")
             .value(input.label.unwrap_or_else(|| grant.label.clone()))
@@ -150,6 +167,11 @@ async fn page<P: AsViewer>(desk: Desk<P>, id: &str, input: Input, faults: Faults
         all_limits: desk.path(&format!("/limits?grant={id}")),
         trouble,
         limits,
+        did: did(&desk, id).await?,
+        confirm: Field::text("confirm", &format!("Type {} to confirm", grant.label))
+            .max(200)
+            .required()
+            .error(faults.at("/confirm")),
         calls,
         exceptions,
         grant,
@@ -230,12 +252,23 @@ pub(crate) async fn rotate(
     }
 }
 
+#[derive(Debug, Deserialize)]
+pub(crate) struct RevokeInput {
+    #[serde(default)]
+    confirm: String,
+}
+
 pub(crate) async fn revoke(
     desk: Desk<Admin>,
     Path((_, id)): Path<(String, String)>,
-    Form(Nothing {}): Form<Nothing>,
-) -> Result<Response, Response> {
+    Form(input): Form<RevokeInput>,
+) -> Answer {
     let grant: GrantId = id.parse().map_err(|_| absent("grant"))?;
+    let label = desk.control.grant(desk.viewer(), grant).await.map_err(refuse)?.label;
+    if input.confirm.trim() != label.trim() {
+        let text = "The grant was not revoked: type its label exactly.";
+        return page(desk, &id, Input::default(), Faults::one("/confirm", text)).await;
+    }
     desk.control.revoke_grant(&desk.who, grant).await.map_err(refuse)?;
     Ok(flash::done(
         &desk.path(&format!("/grants/{grant}")),

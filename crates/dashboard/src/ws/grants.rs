@@ -8,9 +8,11 @@ use serde::Deserialize;
 use sluice_control::{GrantView, GrantsOf, Page, Viewer};
 use sluice_domain::{GrantId, PolicyId, ServerId};
 
+use super::logs::time;
 use super::server::{ServerHead, find};
 use crate::desk::{Answer, Desk, WsFrame, refuse};
 use crate::filters;
+use crate::next::encode;
 use crate::page;
 use crate::ui::{Empty, Pager, text::count, text::ticks};
 
@@ -21,6 +23,9 @@ pub(crate) struct Input {
     /// `1`: revoked ones too.
     #[serde(default)]
     revoked: String,
+    /// Only those that were used from this time on.
+    #[serde(default)]
+    used: String,
 }
 
 /// One grant of a list.
@@ -43,6 +48,7 @@ struct GrantsPage {
     pager: Pager,
     path: String,
     revoked: bool,
+    used: Option<DateTime<Utc>>,
 }
 
 const ON_PAGE: u32 = 50;
@@ -62,6 +68,33 @@ pub(crate) fn state(grant: &GrantView, now: DateTime<Utc>) -> (&'static str, &'s
     }
 }
 
+fn empty(
+    desk: &Desk<Viewer>,
+    head: Option<&ServerHead>,
+    path: &str,
+    filtered: bool,
+    admin: bool,
+) -> Empty {
+    if filtered {
+        return Empty {
+            title: "0 grants were used since then".to_owned(),
+            text: ticks("Grants that no agent used are still there."),
+            action: Some((path.to_owned(), "Show all grants".to_owned())),
+        };
+    }
+    let action = match head {
+        Some(head) => (format!("{}/grants/new", head.path), "Create a grant".to_owned()),
+        None => (desk.path("/servers"), "Choose a server".to_owned()),
+    };
+    Empty {
+        title: "No grant yet".to_owned(),
+        text: ticks(
+            "A grant is a token that lets one agent use one server, under one policy. Make one for each agent: the log then tells them apart, and you can revoke one without the others.",
+        ),
+        action: admin.then_some(action),
+    }
+}
+
 async fn show(
     desk: Desk<Viewer>,
     server: Option<ServerId>,
@@ -70,7 +103,8 @@ async fn show(
 ) -> Answer {
     let after: Option<GrantId> = input.after.and_then(|text| text.parse().ok());
     let revoked = input.revoked == "1";
-    let of = GrantsOf { server, policy: None, include_revoked: revoked };
+    let used = time(&input.used);
+    let of = GrantsOf { server, policy: None, include_revoked: revoked, used_since: used };
     let (control, viewer) = (&desk.control, desk.viewer());
     let page = control.grants(viewer, of, Page { after, limit: ON_PAGE }).await.map_err(refuse)?;
     let names = control.server_names(viewer).await.map_err(refuse)?;
@@ -78,18 +112,10 @@ async fn show(
     let path =
         head.as_ref().map_or_else(|| desk.path("/grants"), |head| format!("{}/grants", head.path));
     let frame = desk.frame(if head.is_some() { "servers" } else { "grants" }).await?;
-    let action = match &head {
-        Some(head) => (format!("{}/grants/new", head.path), "Create a grant".to_owned()),
-        None => (desk.path("/servers"), "Choose a server".to_owned()),
-    };
-    let empty = Empty {
-        title: "No grant yet".to_owned(),
-        text: ticks(
-            "A grant is a token that lets one agent use one server, under one policy. Make one for each agent: the log then tells them apart, and you can revoke one without the others.",
-        ),
-        action: frame.is_admin().then_some(action),
-    };
-    let keep = if revoked { "&revoked=1" } else { "" };
+    let empty = empty(&desk, head.as_ref(), &path, used.is_some(), frame.is_admin());
+    let revoked_too = if revoked { "&revoked=1" } else { "" };
+    let since = used.map(|_| format!("&used={}", encode(&input.used))).unwrap_or_default();
+    let keep = format!("{revoked_too}{since}");
     let row = |grant: GrantView| Row {
         server: names
             .iter()
@@ -117,6 +143,7 @@ async fn show(
         empty,
         path,
         revoked,
+        used,
     };
     Ok(page::private(StatusCode::OK, &page))
 }

@@ -5,7 +5,8 @@ use axum::extract::Query;
 use http::StatusCode;
 use serde::Deserialize;
 use sluice_control::{
-    CounterForm, LimitsOf, MOST_LOOKED_AT, NEAR_PERCENT, Nearest, PolicyManager, ServerName, Viewer,
+    CounterForm, LimitView, LimitsOf, MOST_LOOKED_AT, NEAR_PERCENT, Nearest, PolicyManager,
+    ServerName, Viewer,
 };
 use sluice_web::Form;
 
@@ -27,6 +28,9 @@ pub(crate) struct Input {
     policy: String,
     #[serde(default)]
     grant: String,
+    /// `1`: only those near their edge.
+    #[serde(default)]
+    near: String,
     /// From 1.
     #[serde(default)]
     page: Option<usize>,
@@ -70,7 +74,12 @@ impl Input {
 
     /// The filters as a query, without one of them.
     fn query(&self, without: &str) -> String {
-        let all = [("server", &self.server), ("policy", &self.policy), ("grant", &self.grant)];
+        let all = [
+            ("server", &self.server),
+            ("policy", &self.policy),
+            ("grant", &self.grant),
+            ("near", &self.near),
+        ];
         let set = all.iter().filter(|(name, value)| *name != without && !value.is_empty());
         let parts: Vec<String> = set.map(|(name, value)| format!("{name}={value}")).collect();
         if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
@@ -122,12 +131,15 @@ fn pager(path: &str, query: &str, at: usize, all: usize) -> Pager {
 
 pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answer {
     let of = input.of()?;
-    let nearest = desk.control.nearest_limits(desk.viewer(), of).await.map_err(refuse)?;
+    let mut nearest = desk.control.nearest_limits(desk.viewer(), of).await.map_err(refuse)?;
+    if input.near == "1" {
+        nearest.rows.retain(LimitView::is_near);
+    }
     let servers = desk.control.server_names(desk.viewer()).await.map_err(refuse)?;
     let (path, query) = (desk.path("/limits"), input.query(""));
     let all = nearest.rows.len();
     let at = input.page.unwrap_or(1).clamp(1, all.div_ceil(ON_PAGE).max(1)) - 1;
-    let chips = [("policy", &input.policy), ("grant", &input.grant)];
+    let chips = [("policy", &input.policy), ("grant", &input.grant), ("near", &input.near)];
     let chips = chips.into_iter().filter(|(_, value)| !value.is_empty());
     let page = LimitsPage {
         state: state(&nearest),

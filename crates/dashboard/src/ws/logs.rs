@@ -1,5 +1,6 @@
 //! `/w/{ws}/logs`: the calls, newest first; every filter stands in the address.
 
+pub(crate) mod export;
 pub(crate) mod live;
 pub(crate) mod rule;
 pub(crate) mod saved;
@@ -18,7 +19,7 @@ use crate::faults::Faults;
 use crate::filters;
 use crate::next::encode;
 use crate::page;
-use crate::ui::{Empty, Field, Pager, Select, text::ticks};
+use crate::ui::{Empty, Export, Field, Pager, Select, text::ticks};
 
 const ON_PAGE: u32 = 50;
 
@@ -38,6 +39,9 @@ pub(crate) struct Input {
     code: String,
     #[serde(default)]
     rule: String,
+    /// `tools`: only calls of tools, which the overview counts.
+    #[serde(default)]
+    kind: String,
     #[serde(default)]
     from: String,
     #[serde(default)]
@@ -49,7 +53,7 @@ pub(crate) struct Input {
 }
 
 /// What `datetime-local` sends, taken as UTC, or RFC 3339.
-fn time(text: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn time(text: &str) -> Option<DateTime<Utc>> {
     let exact = || DateTime::parse_from_rfc3339(text).ok().map(|at| at.to_utc());
     let local = |format| NaiveDateTime::parse_from_str(text, format).ok().map(|at| at.and_utc());
     exact().or_else(|| local("%Y-%m-%dT%H:%M")).or_else(|| local("%Y-%m-%dT%H:%M:%S"))
@@ -89,11 +93,14 @@ impl Input {
             to: read(&self.to, "the end", time, &mut odd),
             q: Some(self.q.trim().chars().take(200).collect()),
             newer: None,
+            tool_calls: self.kind == "tools",
         };
+        let kind = |text: &str| (text == "tools").then_some(());
+        let _ = read(&self.kind, "the kind", kind, &mut odd);
         (filter, odd)
     }
 
-    fn pairs(&self) -> [(&'static str, &str); 10] {
+    fn pairs(&self) -> [(&'static str, &str); 11] {
         [
             ("server", &self.server),
             ("grant", &self.grant),
@@ -102,6 +109,7 @@ impl Input {
             ("outcome", &self.outcome),
             ("code", &self.code),
             ("rule", &self.rule),
+            ("kind", &self.kind),
             ("from", &self.from),
             ("to", &self.to),
             ("q", &self.q),
@@ -163,6 +171,7 @@ struct LogsPage {
     path: String,
     /// Where new rows with these filters are told.
     live: String,
+    export: Export,
     first_page: bool,
 }
 
@@ -220,6 +229,23 @@ fn empty(desk: &Desk<Viewer>, filtered: bool) -> Empty {
     }
 }
 
+/// Filters without a field of their own: name, value, and the address without it.
+fn chips(input: &Input, path: &str) -> Vec<(&'static str, String, String)> {
+    let set: Vec<(&str, &str)> =
+        input.pairs().into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    let without = |name: &str| {
+        let rest = set.iter().filter(|(key, _)| *key != name);
+        let rest: Vec<String> =
+            rest.map(|(key, value)| format!("{key}={}", encode(value))).collect();
+        format!("{path}?{}", rest.join("&"))
+    };
+    let chip = |name: &&'static str| {
+        let value = set.iter().find(|(key, _)| key == name)?.1.to_owned();
+        Some((*name, value, without(name)))
+    };
+    ["grant", "policy", "rule", "kind"].iter().filter_map(chip).collect()
+}
+
 /// What was typed to keep the filters, and what was wrong with it.
 struct Saving {
     name: String,
@@ -260,15 +286,6 @@ async fn show(desk: Desk<Viewer>, input: Input, saving: Saving) -> Answer {
         .await
         .map_err(refuse)?;
     let path = desk.path("/logs");
-    let without = |name: &str| {
-        let rest =
-            input.pairs().into_iter().filter(|(key, value)| *key != name && !value.is_empty());
-        let rest: Vec<String> =
-            rest.map(|(key, value)| format!("{key}={}", encode(value))).collect();
-        format!("{path}?{}", rest.join("&"))
-    };
-    let hidden = [("grant", &input.grant), ("policy", &input.policy), ("rule", &input.rule)];
-    let hidden = hidden.into_iter().filter(|(_, value)| !value.is_empty());
     let shown = page.items.len();
     let words = match (shown, page.next.is_some()) {
         (0, _) => "0 calls".to_owned(),
@@ -290,7 +307,7 @@ async fn show(desk: Desk<Viewer>, input: Input, saving: Saving) -> Answer {
             .then(|| format!("Not understood, and so not applied: {}.", odd.join(", "))),
         fields: fields(&input),
         selects: selects(&input, &names),
-        hidden: hidden.map(|(key, value)| (key, value.clone(), without(key))).collect(),
+        hidden: chips(&input, &path),
         filtered: input.is_filtered(),
         empty: empty(&desk, input.is_filtered()),
         pager: Pager {
@@ -304,6 +321,7 @@ async fn show(desk: Desk<Viewer>, input: Input, saving: Saving) -> Answer {
             .map(|call| Row { server: name_of(&names, &call), call })
             .collect(),
         first_page: after.is_none(),
+        export: Export::of(&path, &query),
         live: format!("{path}/live{}", input.query(None)),
         path,
     };

@@ -12,6 +12,7 @@ mod grants;
 mod limit_rows;
 mod limits;
 mod logs;
+mod look;
 mod members;
 mod notifications;
 mod overview;
@@ -58,6 +59,7 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/", get(overview::get))
         .merge(server_routes())
         .merge(policy_routes())
+        .route("/w/{ws}/tools", get(look::list))
         .route("/w/{ws}/grants", get(grants::list))
         .route("/w/{ws}/grants/{id}", get(grant::show).post(grant::edit))
         .route("/w/{ws}/grants/{id}/rotate", post(grant::rotate))
@@ -65,6 +67,8 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/limits", get(limits::list))
         .route("/w/{ws}/limits/reset", post(limits::reset))
         .route("/w/{ws}/logs", get(logs::list))
+        .route("/w/{ws}/logs.csv", get(logs::export::csv))
+        .route("/w/{ws}/logs.ndjson", get(logs::export::ndjson))
         .route("/w/{ws}/logs/filters", post(logs::saved::save))
         .route("/w/{ws}/logs/filters/{id}/delete", post(logs::saved::forget))
         .route("/w/{ws}/logs/live", get(logs::live::events))
@@ -80,6 +84,8 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/api-tokens", get(api_tokens::list).post(api_tokens::create))
         .route("/w/{ws}/api-tokens/{id}/revoke", post(api_tokens::revoke))
         .route("/w/{ws}/audit", get(audit::list))
+        .route("/w/{ws}/audit.csv", get(audit::csv))
+        .route("/w/{ws}/audit.ndjson", get(audit::ndjson))
         .route("/w/{ws}/security", get(security::list))
         .route("/w/{ws}/settings", get(settings::show))
         .route("/w/{ws}/settings/name", post(settings::rename))

@@ -1,29 +1,23 @@
 //! `/w/{ws}/`: what happened, what needs a person, and the next step until the first call came.
 
+mod numbers;
+
 use askama::Template;
-use chrono::{DateTime, Days, NaiveTime, Utc};
+use chrono::{DateTime, Days, Utc};
 use http::StatusCode;
 use sluice_control::{
-    Breakdown, Control, ControlError, GrantView, GrantsOf, LimitView, LimitsOf, Nearest, Overview,
+    Control, ControlError, Glance, GrantView, GrantsOf, LimitView, LimitsOf, Nearest, Overview,
     Page, ServerView, Span, Viewer,
 };
-use sluice_domain::{CallRecord, Outcome, ServerId};
+use sluice_domain::{CallRecord, ServerId};
 
+use self::numbers::{BusyRow, ReasonRow, RiskyRow, Stat, midnight};
 use super::limit_rows::trouble;
 use crate::desk::{Answer, Desk, WsFrame, refuse};
 use crate::filters;
-use crate::next::encode;
 use crate::page;
-use crate::ui::text::{count, day, ticks};
-use crate::ui::{Bars, BarsDay, Html, Steps};
-
-/// A number with the rows behind it.
-#[derive(Debug)]
-struct Stat {
-    number: i64,
-    words: &'static str,
-    href: String,
-}
+use crate::ui::text::{count, ticks};
+use crate::ui::{Bars, Html, Steps};
 
 #[derive(Debug, Template)]
 #[template(path = "ws/overview.html")]
@@ -31,78 +25,16 @@ struct OverviewPage {
     frame: WsFrame,
     now: DateTime<Utc>,
     headline: Html,
-    stats: Vec<Stat>,
+    today: Vec<Stat>,
+    standing: Vec<Stat>,
+    reasons: Vec<ReasonRow>,
+    risky: Vec<RiskyRow>,
     attention: Vec<(Html, String, &'static str)>,
     start: Option<(Steps, String, &'static str)>,
     bars: Bars,
     busiest: Vec<BusyRow>,
     last: Option<CallRecord>,
     any_call: bool,
-}
-
-/// What was called most.
-#[derive(Debug)]
-struct BusyRow {
-    row: Breakdown,
-    server: String,
-    href: String,
-}
-
-fn midnight(at: DateTime<Utc>) -> DateTime<Utc> {
-    at.date_naive().and_time(NaiveTime::MIN).and_utc()
-}
-
-/// Outcomes as the four colours of a bar.
-fn bars(desk: &Desk<Viewer>, overview: &Overview, since: DateTime<Utc>) -> Bars {
-    let one = |n: u64| {
-        let start = since.checked_add_days(Days::new(n)).unwrap_or(since);
-        let end = start.checked_add_days(Days::new(1)).unwrap_or(start);
-        let sum = |wanted: &[Outcome]| -> i64 {
-            let of_day = |point: &&sluice_control::SeriesPoint| {
-                point.start >= start.timestamp()
-                    && point.start < end.timestamp()
-                    && wanted.contains(&point.outcome)
-            };
-            overview.series.iter().filter(of_day).map(|point| point.calls).sum()
-        };
-        let text = |at: DateTime<Utc>| encode(&at.format("%Y-%m-%dT%H:%M").to_string());
-        BarsDay {
-            label: day(start),
-            href: desk.path(&format!("/logs?from={}&to={}", text(start), text(end))),
-            allowed: sum(&[Outcome::Allowed]),
-            limited: sum(&[Outcome::Limited]),
-            denied: sum(&[Outcome::Denied, Outcome::Hidden]),
-            other: sum(&[Outcome::Waiting, Outcome::Failed, Outcome::Rejected]),
-        }
-    };
-    Bars { title: "Calls a day, UTC".to_owned(), days: (0..7).map(one).collect() }
-}
-
-fn stats(desk: &Desk<Viewer>, overview: &Overview, today: DateTime<Utc>) -> Vec<Stat> {
-    let from = encode(&today.format("%Y-%m-%dT%H:%M").to_string());
-    let sum = |wanted: Option<Outcome>| -> i64 {
-        let of_today = |point: &&sluice_control::SeriesPoint| {
-            point.start >= today.timestamp()
-                && wanted.is_none_or(|outcome| point.outcome == outcome)
-        };
-        overview.series.iter().filter(of_today).map(|point| point.calls).sum()
-    };
-    let rows = |outcome: &str| desk.path(&format!("/logs?from={from}{outcome}"));
-    let stat = |number: i64, words, href| Stat { number, words, href };
-    let of = |number: i64, one, many| if number == 1 { one } else { many };
-    let calls = sum(None);
-    vec![
-        stat(calls, of(calls, "call today", "calls today"), rows("")),
-        stat(sum(Some(Outcome::Limited)), "limited today", rows("&outcome=limited")),
-        stat(sum(Some(Outcome::Denied)), "denied today", rows("&outcome=denied")),
-        stat(overview.pending_approvals, "waiting for a person", desk.path("/approvals")),
-        stat(
-            overview.grants,
-            of(overview.grants, "active grant", "active grants"),
-            desk.path("/grants"),
-        ),
-        stat(overview.servers, of(overview.servers, "server", "servers"), desk.path("/servers")),
-    ]
 }
 
 /// The strip that leads to the first call.
@@ -208,48 +140,52 @@ fn headline(overview: &Overview, attention: usize) -> Html {
     })
 }
 
+/// What the page is made of.
+struct Loaded {
+    overview: Overview,
+    glance: Glance,
+    servers: Vec<ServerView>,
+    grants: Vec<GrantView>,
+    limits: Nearest,
+}
+
 async fn load(
     control: &Control,
     viewer: &Viewer,
     span: Span,
-) -> Result<(Overview, Vec<ServerView>, Vec<GrantView>), ControlError> {
+    today: DateTime<Utc>,
+) -> Result<Loaded, ControlError> {
     const DAY: i64 = 86_400;
-    let overview = control.overview(viewer, span, DAY).await?;
-    let servers = control.servers(viewer, Page::first(200)).await?.items;
-    let grants = control.grants(viewer, GrantsOf::default(), Page::first(200)).await?.items;
-    Ok((overview, servers, grants))
+    Ok(Loaded {
+        overview: control.overview(viewer, span, DAY).await?,
+        glance: control.glance(viewer, span, today).await?,
+        servers: control.servers(viewer, Page::first(200)).await?.items,
+        grants: control.grants(viewer, GrantsOf::default(), Page::first(200)).await?.items,
+        limits: control.nearest_limits(viewer, LimitsOf::default()).await?,
+    })
 }
 
 pub(crate) async fn get(desk: Desk<Viewer>) -> Answer {
     let today = midnight(desk.now);
-    let since = today.checked_sub_days(Days::new(6)).unwrap_or(today);
-    let span = Span { since, until: desk.now, server: None, grant: None };
-    let (overview, servers, grants) =
-        load(&desk.control, desk.viewer(), span).await.map_err(refuse)?;
+    let week = today.checked_sub_days(Days::new(6)).unwrap_or(today);
+    let span = Span { since: week, until: desk.now, server: None, grant: None };
+    let loaded = load(&desk.control, desk.viewer(), span, today).await.map_err(refuse)?;
+    let Loaded { overview, glance, servers, grants, limits } = &loaded;
     let names = desk.control.server_names(desk.viewer()).await.map_err(refuse)?;
     let name = |id: ServerId| {
         names.iter().find(|one| one.id == id).map(|one| one.name.clone()).unwrap_or_default()
     };
-    let limits =
-        desk.control.nearest_limits(desk.viewer(), LimitsOf::default()).await.map_err(refuse)?;
-    let attention = attention(&desk, &overview, &servers, &grants, &limits);
-    let busiest = overview.busiest.iter().take(8).map(|row| BusyRow {
-        server: name(row.server_id),
-        href: desk.path(&format!(
-            "/logs?server={}&tool={}&outcome={}",
-            row.server_id,
-            encode(&row.tool),
-            row.outcome
-        )),
-        row: row.clone(),
-    });
+    let attention = attention(&desk, overview, servers, grants, limits);
     let page = OverviewPage {
         now: desk.now,
-        headline: headline(&overview, attention.len()),
-        stats: stats(&desk, &overview, today),
-        start: start(&desk, &overview, &servers),
-        bars: bars(&desk, &overview, since),
-        busiest: busiest.collect(),
+        headline: headline(overview, attention.len()),
+        today: numbers::today(&desk, overview, glance, today),
+        standing: numbers::standing(&desk, overview, glance, limits, week),
+        reasons: numbers::reasons(&desk, glance, week),
+        risky: numbers::risky(&desk, glance, week, name),
+        start: start(&desk, overview, servers),
+        bars: numbers::bars(&desk, overview, week),
+        busiest: numbers::busiest(&desk, overview, grants, week, name),
         any_call: overview.last_call.is_some(),
         last: overview.last_call.clone(),
         attention,

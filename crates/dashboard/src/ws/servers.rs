@@ -5,7 +5,7 @@ use axum::extract::Query;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{Page, ServerView, Viewer};
+use sluice_control::{Page, ServerGlance, ServerView, Viewer};
 
 use crate::desk::{Answer, Desk, WsFrame, refuse};
 use crate::filters;
@@ -23,7 +23,7 @@ pub(crate) struct Input {
 struct ServersPage {
     frame: WsFrame,
     now: DateTime<Utc>,
-    rows: Vec<ServerView>,
+    rows: Vec<(ServerView, ServerGlance)>,
     empty: Empty,
     pager: Pager,
 }
@@ -34,6 +34,7 @@ pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answ
     let after = input.after.and_then(|text| text.parse().ok());
     let page =
         desk.control.servers(&desk.who, Page { after, limit: ON_PAGE }).await.map_err(refuse)?;
+    let glances = desk.control.servers_glance(&desk.who).await.map_err(refuse)?;
     let frame = desk.frame("servers").await?;
     let path = desk.path("/servers");
     let empty = Empty {
@@ -50,6 +51,8 @@ pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answ
         previous: after.map(|_| path.clone()),
         next: page.next.map(|next| format!("{path}?after={next}")),
     };
-    let page = ServersPage { frame, now: desk.now, rows: page.items, empty, pager };
+    let glance = |server: &ServerView| glances.get(&server.id).copied().unwrap_or_default();
+    let rows = page.items.into_iter().map(|server| (server.clone(), glance(&server))).collect();
+    let page = ServersPage { frame, now: desk.now, rows, empty, pager };
     Ok(page::private(StatusCode::OK, &page))
 }

@@ -2,7 +2,8 @@
 
 use http::StatusCode;
 
-use crate::browser::{PASSWORD, World};
+use crate::browser::PASSWORD;
+use crate::world::World;
 
 #[tokio::test]
 async fn a_form_without_its_token_or_with_an_old_one_is_refused() {

@@ -6,7 +6,8 @@ use sluice_limits::Counters;
 use sluice_testkit::{SmtpServer, TestClock};
 use sluice_upstream::{Mailer, MailerOptions};
 
-use crate::browser::{Browser, PASSWORD, World};
+use crate::browser::{Browser, PASSWORD};
+use crate::world::World;
 
 async fn with_mail() -> (World, SmtpServer) {
     let server = SmtpServer::start().await;

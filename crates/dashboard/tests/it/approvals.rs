@@ -8,7 +8,8 @@ use sluice_store::policies::{self, NewVersion};
 use sluice_store::workspaces;
 use sluice_vault::Place;
 
-use crate::browser::{Browser, MARKUP, Page, World, piece};
+use crate::browser::{Browser, MARKUP, Page, piece};
+use crate::world::World;
 
 const DOCUMENT: &str =
     r#"{"version":"1","default":"deny","tools":{"delete_file":{"action":"require_approval"}}}"#;

@@ -6,7 +6,8 @@ use sluice_control::catalogue::Keeper;
 use sluice_risk::catalogue::registry::{OFFICIAL, Origin, record};
 use sluice_risk::catalogue::starter;
 
-use crate::browser::{Browser, MARKUP, World, plain};
+use crate::browser::{Browser, MARKUP, plain};
+use crate::world::World;
 
 /// A registry's record with tools, as `sluice catalogue` keeps it.
 async fn keep(world: &World, name: &str, tools: Value) {

@@ -1,6 +1,7 @@
 //! The path from a public tool page to a grant: the choice is carried all the way.
 
-use crate::browser::{PASSWORD, World};
+use crate::browser::PASSWORD;
+use crate::world::World;
 use sluice_testkit::mcp_server::tool;
 
 const START: &str = "/start?server=leghis-smart-e2b&tool=executePython";

@@ -5,7 +5,8 @@ mod odd;
 
 use http::StatusCode;
 
-use crate::browser::{Browser, MARKUP, PASSWORD, Page, World, plain};
+use crate::browser::{Browser, MARKUP, PASSWORD, Page, plain};
+use crate::world::World;
 
 /// One field of a form, and what must not go in.
 struct Field {

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use crate::browser::World;
+use crate::world::World;
 
 #[tokio::test]
 async fn a_token_is_shown_once_and_never_again() {
@@ -32,7 +32,13 @@ async fn a_token_is_shown_once_and_never_again() {
         browser.submit_to(&grant, &format!("{grant}/rotate"), &[("overlap_hours", "1")]).await;
     rotated.says("The grant's new token");
     assert!(!rotated.body.contains(&token));
-    let revoked = browser.submit_to(&grant, &format!("{grant}/revoke"), &[]).await;
+    // What cannot be undone is typed.
+    let refused =
+        browser.submit_to(&grant, &format!("{grant}/revoke"), &[("confirm", "bit")]).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    refused.says("The grant was not revoked: type its label exactly.");
+    let typed = [("confirm", "bot")];
+    let revoked = browser.submit_to(&grant, &format!("{grant}/revoke"), &typed).await;
     assert_eq!(revoked.location(), grant);
     browser.get(&grant).await.says("Revoked");
     let list = browser.get("/w/acme/grants").await;
@@ -79,4 +85,29 @@ async fn an_edit_of_something_older_is_told() {
     assert_eq!(second.status, StatusCode::CONFLICT);
     second.says("Somebody else changed it since you read it");
     assert_eq!(second.value("label"), "second", "what was typed is kept");
+}
+
+#[tokio::test]
+async fn what_a_grant_did_is_told_with_the_calls_behind_it() {
+    let world = World::new().await;
+    let (mut browser, calls) = crate::logs::with_calls(&world, 3).await;
+    let server = format!("/w/acme/servers/{}", calls[0].server);
+    let page = browser.submit(&format!("{server}/grants/new"), &[("label", "agent")]).await;
+    let links = page.links();
+    let grant = links.iter().find(|link| link.starts_with("/w/acme/grants/")).expect("a link");
+    let id = grant.rsplit('/').next().expect("an id").parse().expect("an id");
+    let of = |n: usize| sluice_domain::CallRecord {
+        id: sluice_domain::CallId::new(),
+        grant: id,
+        ..calls[n].clone()
+    };
+    let (one, two, three) = (of(0), of(1), of(3));
+    crate::logs::write(&world, &[&one, &two, &three]).await;
+    let page = browser.get(grant).await;
+    page.says("What it did");
+    let did: Vec<String> =
+        page.links().into_iter().filter(|link| link.contains("kind=tools")).collect();
+    assert_eq!(did.len(), 2, "{did:?}");
+    browser.get(&did[0]).await.says("2 calls, newest first");
+    browser.get(&did[1]).await.says("1 call");
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::browser::{MARKUP, World};
+use crate::browser::MARKUP;
+use crate::world::World;
 
 #[tokio::test]
 async fn markup_of_upstreams_and_users_is_shown_and_not_run() {

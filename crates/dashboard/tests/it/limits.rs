@@ -5,7 +5,8 @@ use sluice_domain::{Amount, GrantId, ReservationId, Reset, Scope, WorkspaceId};
 use sluice_limits::{CounterKey, Counters, Demand, RedisOptions, session_owner};
 use sluice_testkit::{RedisServer, TestClock};
 
-use crate::browser::{Browser, World, plain};
+use crate::browser::{Browser, plain};
+use crate::world::World;
 
 const LIMITED: &str = r#"{"version":"1","default":"deny","tools":{"executePython":{"limits":[
     {"counter":"runs","window":"minute","max":10},

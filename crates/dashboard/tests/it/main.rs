@@ -6,16 +6,26 @@ mod approvals;
 mod browser;
 mod catalogue;
 mod choice;
+mod errors;
+mod exports;
 mod forms;
+#[path = "../../../policy/tests/it/generate.rs"]
+#[expect(dead_code, reason = "the policy's own tests use more of it")]
+mod generate;
 mod grants;
 mod hostile;
 mod limits;
 mod logs;
 mod notifications;
 mod outlines;
+mod overview;
 mod policies;
 mod providers;
 mod public;
+#[path = "../../../policy/tests/it/random.rs"]
+#[expect(dead_code, reason = "the policy's own tests use more of it")]
+mod random;
 mod routes;
 mod second_factor;
 mod servers;
+mod world;

@@ -3,7 +3,8 @@
 use http::StatusCode;
 use sluice_testkit::WebhookSink;
 
-use crate::browser::{Browser, World};
+use crate::browser::Browser;
+use crate::world::World;
 
 const PAGE: &str = "/w/acme/notifications";
 const ENDPOINTS: &str = "/w/acme/notifications/endpoints";

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use http::StatusCode;
 
-use crate::browser::{World, plain};
+use crate::browser::plain;
+use crate::world::World;
 
 const PAGES: &[(&str, &str)] = &[
     ("home", "/"),

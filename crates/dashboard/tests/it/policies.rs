@@ -1,12 +1,14 @@
 //! Policies: writing one by rules and as JSON, its versions, its end.
 
 mod editor;
+mod lossless;
 mod trials;
 
 use http::StatusCode;
 use serde_json::json;
 
-use crate::browser::{Browser, MARKUP, Page, World};
+use crate::browser::{Browser, MARKUP, Page};
+use crate::world::World;
 
 const FIRST: &str = r#"{
   "version": "1",

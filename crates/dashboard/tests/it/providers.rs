@@ -8,7 +8,8 @@ use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::fake_issuer::{CLIENT_ID, CLIENT_SECRET};
 use sluice_testkit::{FakeIssuer, TestClock};
 
-use crate::browser::{Browser, PASSWORD, World};
+use crate::browser::{Browser, PASSWORD};
+use crate::world::World;
 
 async fn vouched() -> (World, FakeIssuer) {
     let clock = TestClock::at("2026-11-30T12:00:00Z");

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use http::StatusCode;
 
-use crate::browser::World;
+use crate::world::World;
 
 #[tokio::test]
 async fn every_link_between_public_pages_is_alive() {

@@ -5,7 +5,8 @@ use http::StatusCode;
 use sluice_store::{second_factor, users};
 use sluice_vault::{Place, TOTP_PERIOD_S, TotpSecret};
 
-use crate::browser::{Browser, PASSWORD, Page, World};
+use crate::browser::{Browser, PASSWORD, Page};
+use crate::world::World;
 
 const EMAIL: &str = "ann@example.test";
 const AT: &str = "/account/second-factor";

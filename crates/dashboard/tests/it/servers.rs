@@ -3,7 +3,7 @@
 use http::StatusCode;
 use sluice_testkit::mcp_server::tool;
 
-use crate::browser::World;
+use crate::world::World;
 
 #[tokio::test]
 async fn an_empty_list_teaches_the_next_step() {

@@ -3,10 +3,8 @@
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
-use sluice_api::csv_cell;
-use sluice_control::EventView;
 use sluice_control::operator::{ChainReport, ChainState, Operator};
+use sluice_web::export::{self, EventBody};
 
 use crate::commands::admin::{operator, refused};
 use crate::failure::{Failure, Outcome};
@@ -55,6 +53,15 @@ enum Format {
     Csv,
 }
 
+impl Format {
+    fn written(self) -> export::Format {
+        match self {
+            Self::Ndjson => export::Format::Ndjson,
+            Self::Csv => export::Format::Csv,
+        }
+    }
+}
+
 pub(crate) async fn run(command: AuditCommand) -> Outcome {
     match command.what {
         Audit::Verify { workspace, head, storage } => {
@@ -93,66 +100,17 @@ fn report(chains: &[ChainReport]) -> Outcome {
 
 async fn export(operator: &Operator, workspace: &str, format: Format) -> Outcome {
     let chain = operator.find_workspace(workspace).await.map_err(refused)?;
-    if format == Format::Csv {
-        say!("{}", COLUMNS.join(","));
+    let written = format.written();
+    if let Some(head) = written.head::<EventBody>() {
+        say!("{head}");
     }
     let mut after = 0;
     loop {
         let piece = operator.audit_after(chain, after).await.map_err(refused)?;
         let Some(last) = piece.last() else { return Ok(()) };
         after = last.seq;
-        for event in &piece {
-            match format {
-                Format::Ndjson => say!("{}", json_line(event)),
-                Format::Csv => say!("{}", csv_line(event)),
-            }
+        for event in piece {
+            say!("{}", written.line(&EventBody::from(event)));
         }
     }
-}
-
-const COLUMNS: [&str; 13] = [
-    "seq",
-    "at",
-    "id",
-    "actor_kind",
-    "actor_name",
-    "address",
-    "action",
-    "object_kind",
-    "object_id",
-    "object_name",
-    "before",
-    "after",
-    "hash",
-];
-
-fn json_line(event: &EventView) -> serde_json::Value {
-    json!({
-        "seq": event.seq,
-        "at": event.at,
-        "id": event.id.to_string(),
-        "actor_kind": event.actor_kind,
-        "actor_name": event.actor_name,
-        "address": event.address,
-        "action": event.action,
-        "object_kind": event.object_kind,
-        "object_id": event.object_id,
-        "object_name": event.object_name,
-        "before": event.before,
-        "after": event.after,
-        "hash": event.hash,
-    })
-}
-
-fn csv_line(event: &EventView) -> String {
-    let line = json_line(event);
-    let cells: Vec<String> = COLUMNS
-        .iter()
-        .map(|column| match &line[column] {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => csv_cell(text),
-            other => csv_cell(&other.to_string()),
-        })
-        .collect();
-    cells.join(",")
 }

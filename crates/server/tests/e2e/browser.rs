@@ -1,5 +1,5 @@
 //! The whole path in a real browser, on the binary, with a real MCP server behind it. The scripts are
-//! `e2e/browser.mjs` and `e2e/inbox.mjs`; what they find wrong on any page fails the test.
+//! `e2e/browser.mjs`, `e2e/pages.mjs` and `e2e/inbox.mjs`; what they find wrong on any page fails the test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -51,6 +51,59 @@ async fn a_newcomer_caps_a_runaway_tool_in_the_browser() {
     sluice.stop().await;
 }
 
+/// Gives a person a password to sign in with.
+async fn let_in(sluice: &Sluice, email: &str) {
+    let setting = ["admin", "reset-password", "--email", email, "--password-stdin"];
+    let mut command = sluice.setup().command(setting);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the binary starts");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(PASSWORD.as_bytes()).await.expect("it reads");
+    drop(input);
+    assert!(child.wait().await.expect("it ends").success());
+}
+
+/// The pages are those that the router serves: a new one is looked at without being named anywhere.
+#[tokio::test]
+async fn every_page_is_sound_and_each_role_is_offered_what_it_may() {
+    let upstream = Upstream::python().await;
+    let sluice = setup().serve().await;
+    let mut tokens = Vec::new();
+    for (email, workspace, role) in [
+        ("ann@example.com", "acme", "admin"),
+        ("bob@example.com", "acme", "policy_manager"),
+        ("cyd@example.com", "acme", "viewer"),
+        ("eve@example.com", "other", "admin"),
+    ] {
+        let who = ["admin", "api-token", "--email", email, "--workspace", workspace];
+        let made = sluice.setup().json(&[&who[..], &["--create", "--role", role]].concat()).await;
+        tokens.push(text(&made["token"]).to_owned());
+        let_in(&sluice, email).await;
+    }
+    let mut command = Command::new(node());
+    // `SLUICE_DOCS_PICTURES=static` makes the handbook's pictures anew.
+    if let Some(folder) = std::env::var_os("SLUICE_DOCS_PICTURES") {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        command.env("PICTURES", root.join(folder));
+    }
+    let output = command
+        .arg("pages.mjs")
+        .current_dir(e2e())
+        .env("BASE", format!("http://localhost:{}", sluice.address().port()))
+        .env("TOKEN", &tokens[0])
+        .env("UPSTREAM", &upstream.url)
+        .env("PASSWORD", PASSWORD)
+        .env("PATHS", json!(sluice_dashboard::paths()).to_string())
+        .env("CHROMIUM", needed("SLUICE_TEST_CHROMIUM"))
+        .env("SHOTS", shots())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .expect("node starts");
+    came_to_its_end(&output, &sluice);
+    sluice.stop().await;
+}
+
 #[tokio::test]
 async fn an_approver_decides_calls_in_the_browser_and_they_are_released() {
     let upstream = Upstream::python().await;
@@ -63,13 +116,7 @@ async fn an_approver_decides_calls_in_the_browser_and_they_are_released() {
     });
     let policy = workspace.policy(&server, "asks", document).await;
     let token = workspace.grant(&server, "agent", &policy).await;
-    let setting = ["admin", "reset-password", "--email", "ann@example.com", "--password-stdin"];
-    let mut command = sluice.setup().command(setting);
-    let mut child = command.stdin(Stdio::piped()).spawn().expect("the binary starts");
-    let mut input = child.stdin.take().expect("piped");
-    input.write_all(PASSWORD.as_bytes()).await.expect("it reads");
-    drop(input);
-    assert!(child.wait().await.expect("it ends").success());
+    let_in(&sluice, "ann@example.com").await;
     let output = Command::new(node())
         .arg("inbox.mjs")
         .current_dir(e2e())

@@ -1,7 +1,7 @@
 //! Counts over the call log, for overviews.
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{GrantId, Outcome, ServerId, WorkspaceId};
+use sluice_domain::{Category, Code, GrantId, Outcome, ServerId, Severity, WorkspaceId};
 
 use crate::column::record;
 use crate::conn::fetch_all;
@@ -77,6 +77,98 @@ pub async fn breakdown(
            AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
          GROUP BY server_id, grant_id, tool, outcome
          ORDER BY COUNT(*) DESC, tool, server_id, grant_id, outcome LIMIT $6",
+        workspace,
+        count.since,
+        count.until,
+        count.server,
+        count.grant,
+        rows(limit)
+    )?)
+}
+
+/// What the newest tool calls of a grant were, the most frequent first; `newest` of them are looked at.
+pub async fn did_lately(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    grant: GrantId,
+    newest: i64,
+) -> Result<Vec<Breakdown>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        Breakdown,
+        "SELECT server_id, grant_id, tool, outcome, COUNT(*) AS calls, MAX(at) AS last_at
+         FROM (SELECT server_id, grant_id, tool, outcome, at FROM calls
+               WHERE workspace_id = $1 AND grant_id = $2 AND tool IS NOT NULL
+               ORDER BY id DESC LIMIT $3) AS newest
+         GROUP BY server_id, grant_id, tool, outcome ORDER BY COUNT(*) DESC, tool, outcome",
+        workspace,
+        grant,
+        rows(newest)
+    )?)
+}
+
+record! {
+    /// How many calls were not let through for one reason.
+    pub struct Reason {
+        pub code: Code,
+        pub outcome: Outcome,
+        pub calls: i64,
+    }
+}
+
+/// Tool calls that were not let through, by reason, the most frequent first.
+pub async fn reasons(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    count: Count,
+) -> Result<Vec<Reason>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        Reason,
+        "SELECT code, outcome, COUNT(*) AS calls FROM calls
+         WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
+           AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
+           AND outcome <> 'allowed'
+         GROUP BY code, outcome ORDER BY COUNT(*) DESC, code, outcome",
+        workspace,
+        count.since,
+        count.until,
+        count.server,
+        count.grant
+    )?)
+}
+
+record! {
+    /// Calls of a tool that is dangerous.
+    pub struct RiskyUse {
+        pub server_id: ServerId,
+        pub tool: String,
+        pub category: Category,
+        pub severity: Severity,
+        pub calls: i64,
+        pub last_at: DateTime<Utc>,
+    }
+}
+
+/// Tools of severity High and Critical that were called, the riskiest and most called first.
+pub async fn risky_uses(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    count: Count,
+    limit: i64,
+) -> Result<Vec<RiskyUse>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        RiskyUse,
+        "SELECT used.server_id, used.tool, tools.category, tools.severity, used.calls, used.last_at
+         FROM (SELECT server_id, tool, COUNT(*) AS calls, MAX(at) AS last_at FROM calls
+               WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
+                 AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
+               GROUP BY server_id, tool) AS used
+         JOIN tools ON tools.workspace_id = $1 AND tools.server_id = used.server_id
+                   AND tools.name = used.tool
+         WHERE tools.severity IN ('High', 'Critical')
+         ORDER BY tools.severity, used.calls DESC, used.tool, used.server_id LIMIT $6",
         workspace,
         count.since,
         count.until,

@@ -233,7 +233,7 @@ fn put_form(subject: &Subject, input: &mut Input, open: &Open) -> Done {
         Ok(written) => written,
         Err(wrong) => return Done::Wrong(wrong),
     };
-    let text = shown_again(text, open);
+    let text = if get(&text, &target).is_some() { text } else { shown_again(text, open) };
     let after = match &value {
         Some(value) => put(&text, &target, value),
         None => remove(&text, &target).or(Some(text)),
@@ -249,7 +249,8 @@ fn put_form(subject: &Subject, input: &mut Input, open: &Open) -> Done {
     changed(input, after)
 }
 
-/// A rule for a tool that `hide` names by itself takes the name out of there.
+/// A new rule for a tool that `hide` names by itself takes the name out of there; one that only changes does
+/// not, since it says nothing of the tool being hidden.
 fn shown_again(text: String, open: &Open) -> String {
     match open {
         Open::All => text,

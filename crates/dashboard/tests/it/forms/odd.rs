@@ -3,7 +3,8 @@
 use http::StatusCode;
 
 use super::changes;
-use crate::browser::{MARKUP, World};
+use crate::browser::MARKUP;
+use crate::world::World;
 
 /// Names of every script are names; so is what looks like markup.
 #[tokio::test]

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use super::make;
-use crate::browser::{Browser, Page, World};
+use crate::browser::{Browser, Page};
+use crate::world::World;
 
 /// With short forms, odd spacing and digits that must stay as they are.
 const WRITTEN: &str = r#"{

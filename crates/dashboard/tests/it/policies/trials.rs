@@ -7,7 +7,7 @@ use sluice_domain::{
 };
 
 use super::{FIRST, make, press};
-use crate::browser::World;
+use crate::world::World;
 
 #[tokio::test]
 async fn a_made_up_call_is_decided_with_every_step() {

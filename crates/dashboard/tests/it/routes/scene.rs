@@ -22,7 +22,8 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::probe::{Identity, Who};
-use crate::browser::{Browser, World};
+use crate::browser::Browser;
+use crate::world::World;
 
 const DOCUMENT: &str = r#"{"version":"1","default":"deny"}"#;
 
