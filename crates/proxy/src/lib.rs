@@ -46,6 +46,7 @@ mod serve;
 mod session;
 mod state;
 mod streams;
+mod trace;
 mod watch;
 
 pub use cache::Change;
@@ -54,7 +55,8 @@ pub use gate::ClientAddress;
 pub use options::ProxyOptions;
 pub use ports::{
     Approval, ApprovalKey, Approvals, Exception, ParkError, ParkedCall, Released, Routes,
-    SecurityLog, ShownTool, StoreUnavailable, ToolsSeen,
+    SecurityLog, ShownTool, Spans, StoreUnavailable, ToolsSeen,
 };
 pub use router::{router, server_of};
 pub use state::{ProxyParts, ProxyState, Sizes};
+pub use trace::{CallSpan, Current, TraceContext, current_request, within_request};

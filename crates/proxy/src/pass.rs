@@ -38,6 +38,7 @@ pub(crate) async fn forward(mut exchange: Exchange<'_>, booking: Option<Booking>
     }
     let patience = patience(&exchange);
     let started = exchange.recorder.elapsed_us();
+    exchange.recorder.sends(started);
     let cargo = Cargo {
         inner: &inner,
         entry: &exchange.entry,

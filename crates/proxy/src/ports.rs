@@ -12,6 +12,8 @@ use sluice_domain::{
 use sluice_limits::Demand;
 use sluice_vault::TokenHash;
 
+use crate::trace::CallSpan;
+
 /// The store gave no answer in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the database cannot be reached")]
@@ -30,6 +32,16 @@ pub trait Routes: Send + Sync + 'static {
 pub trait SecurityLog: Send + Sync + 'static {
     /// Takes one event.
     fn record(&self, event: SecurityEvent);
+}
+
+/// Takes what became of requests as spans of traces. Must not block; may drop when it is flooded, and count
+/// what it dropped.
+pub trait Spans: Send + Sync + 'static {
+    /// Whether spans of this trace are kept; `parent`: whether its client keeps its own.
+    fn samples(&self, trace: u128, parent: Option<bool>) -> bool;
+
+    /// Takes one request that is over.
+    fn ended(&self, span: &CallSpan<'_>);
 }
 
 /// A tool as a list that passed by described it to an agent.

@@ -23,6 +23,7 @@ use crate::record::Recorder;
 use crate::respond::Form;
 use crate::session::{Found, Session};
 use crate::state::{Inner, ProxyState};
+use crate::trace::{self, Traced};
 use crate::{call, follow, methods, page, pass};
 
 /// How many times its bound a body may be before it is not read to its end.
@@ -41,8 +42,9 @@ struct Incoming<'a> {
 
 pub(crate) async fn post(state: &ProxyState, server: &str, request: Request) -> Response {
     let inner = &state.0;
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let form = Form::of(CallId::new(), &parts.headers);
+    trace::is_current(form.id, None);
     let at = (inner.clock)();
     let admitted = match gate::admit(inner, server, &parts, form).await {
         Ok(admitted) => admitted,
@@ -52,6 +54,9 @@ pub(crate) async fn post(state: &ProxyState, server: &str, request: Request) -> 
         }
     };
     let mut recorder = Recorder::new(inner.calls.clone(), form.id, at, &admitted.entry.route);
+    if let Some(spans) = &inner.spans {
+        recorder.trace(Traced::begin(spans, form.id, &mut parts.headers));
+    }
     let address = admitted.address.map(|address| address.to_string());
     recorder.note(|record| record.client_address = address);
     let incoming = Incoming { inner, form, admitted: &admitted, headers: &parts.headers };

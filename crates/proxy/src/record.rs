@@ -9,6 +9,7 @@ use sluice_domain::{CallId, CallRecord, CallTiming, Code, Outcome};
 
 use crate::call_log::{CallLog, LogFull, LogPlace};
 use crate::route::Route;
+use crate::trace::Traced;
 
 const MAX_METHOD: usize = 128;
 const MAX_TOOL: usize = 256;
@@ -24,6 +25,7 @@ pub(crate) struct Recorder {
     started: Instant,
     /// Since when the answer streams by, in microseconds from the start: that time is the upstream's.
     streams_since: Option<i64>,
+    traced: Option<Traced>,
     /// What became of the request is known.
     settled: bool,
     only_failures: bool,
@@ -75,6 +77,7 @@ impl Recorder {
             record: Some(Box::new(record)),
             started: Instant::now(),
             streams_since: None,
+            traced: None,
             settled: false,
             only_failures: false,
         }
@@ -120,6 +123,18 @@ impl Recorder {
         self.settled = true;
     }
 
+    /// The request becomes spans of a trace.
+    pub(crate) fn trace(&mut self, traced: Traced) {
+        self.traced = Some(traced);
+    }
+
+    /// The request is sent on, so many microseconds from its start.
+    pub(crate) const fn sends(&mut self, at_us: i64) {
+        if let Some(traced) = &mut self.traced {
+            traced.sent_us = Some(at_us);
+        }
+    }
+
     /// The answer begins to stream by: what it takes from now on is the upstream's time.
     pub(crate) fn streams(&mut self) {
         self.streams_since = Some(self.elapsed_us());
@@ -159,6 +174,9 @@ impl Recorder {
             record.timing.upstream_us += record.timing.total_us - since;
         }
         count(&record);
+        if let Some(traced) = &self.traced {
+            traced.ended(&record);
+        }
         let place = self.place.take().map_or_else(|| self.log.place(), Ok);
         match place {
             Ok(place) => place.put(*record),

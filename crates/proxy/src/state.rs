@@ -19,7 +19,7 @@ use crate::call_log::CallLog;
 use crate::open_count::OpenCount;
 use crate::options::ProxyOptions;
 use crate::origin::Origins;
-use crate::ports::{Approvals, Routes, SecurityLog, ToolsSeen};
+use crate::ports::{Approvals, Routes, SecurityLog, Spans, ToolsSeen};
 use crate::release::SharedResults;
 use crate::remote::Remote;
 use crate::route::Route;
@@ -42,6 +42,8 @@ pub struct ProxyParts {
     pub calls: CallLog,
     pub security: Arc<dyn SecurityLog>,
     pub tools_seen: Arc<dyn ToolsSeen>,
+    /// None: no spans are made, and a client's trace context goes up as it came.
+    pub spans: Option<Arc<dyn Spans>>,
     pub clock: Clock,
     pub options: ProxyOptions,
 }
@@ -79,6 +81,7 @@ pub(crate) struct Inner {
     pub(crate) calls: CallLog,
     pub(crate) security: Arc<dyn SecurityLog>,
     pub(crate) tools_seen: Arc<dyn ToolsSeen>,
+    pub(crate) spans: Option<Arc<dyn Spans>>,
     pub(crate) clock: Clock,
     pub(crate) options: ProxyOptions,
     pub(crate) origins: Origins,
@@ -135,6 +138,7 @@ impl ProxyState {
             calls: parts.calls,
             security: parts.security,
             tools_seen: parts.tools_seen,
+            spans: parts.spans,
             origins: Origins::new(&options.allowed_origins, options.loopback_origins),
             budget,
             seen: SeenTools::new(names),

@@ -9,10 +9,11 @@ mod tools;
 
 use std::fs::File;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_limits::Counters;
-use sluice_proxy::ProxyState;
+use sluice_proxy::{ProxyState, Spans};
 use sluice_store::{Db, ServingLock};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -52,8 +53,8 @@ pub(crate) struct Running {
 }
 
 /// Starts everything; ready when it returns.
-pub(crate) async fn start(args: ServeArgs) -> Outcome<Running> {
-    assembly::assemble(args).await
+pub(crate) async fn start(args: ServeArgs, spans: Option<Arc<dyn Spans>>) -> Outcome<Running> {
+    assembly::assemble(args, spans).await
 }
 
 impl Running {

@@ -125,7 +125,8 @@ mod tests {
             let name = argument.get_id();
             assert!(argument.get_help().is_some(), "no help: {name}");
             let variable = argument.get_env().and_then(|name| name.to_str()).unwrap_or_default();
-            assert!(variable.starts_with("SLUICE_"), "no variable: {name}");
+            let standard = variable.starts_with("OTEL_");
+            assert!(standard || variable.starts_with("SLUICE_"), "no variable: {name}");
         }
     }
 

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use http::{HeaderValue, header};
 use hyper::body::Incoming;
-use sluice_proxy::{ClientAddress, ProxyState, server_of};
+use sluice_proxy::{ClientAddress, ProxyState, server_of, within_request};
 use sluice_web::{Guard, Problem};
 use tower::ServiceExt as _;
 use tracing::error;
@@ -66,7 +66,8 @@ async fn call(
         Ok(address) => {
             request.extensions_mut().insert(ClientAddress(address.0));
             // A fault of ours must not take the connection's other requests with it.
-            let answering = AssertUnwindSafe(Box::pin(proxy.serve(server, request)));
+            let answering =
+                AssertUnwindSafe(Box::pin(within_request(proxy.serve(server, request))));
             answering.catch_unwind().await.unwrap_or_else(|_| {
                 error!("The data path broke on a request");
                 Problem::internal().into_response()

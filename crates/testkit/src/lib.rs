@@ -4,6 +4,7 @@
 
 pub mod bounds;
 pub mod clock;
+pub mod collector;
 pub mod columns;
 pub mod db;
 pub mod fake_issuer;

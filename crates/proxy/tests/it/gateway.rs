@@ -204,6 +204,7 @@ impl Gateway {
             approvals: setup.approvals,
             calls,
             security: Arc::clone(&noted) as Arc<dyn SecurityLog>,
+            spans: None,
             tools_seen: Arc::clone(&noted) as Arc<dyn ToolsSeen>,
             clock: clock.function(),
             options: setup.options,

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use sluice_control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 use sluice_domain::{ApprovalId, CallRecord, SecurityEvent};
 use sluice_limits::Counters;
-use sluice_proxy::{CallLog, ProxyOptions, ProxyParts, ProxyState};
+use sluice_proxy::{CallLog, ProxyOptions, ProxyParts, ProxyState, Spans};
 use sluice_store::ChangeFeed;
 use sluice_upstream::{Upstream, UpstreamOptions};
 use tokio::net::TcpListener;
@@ -64,7 +64,7 @@ struct Ground {
     logs: Logs,
 }
 
-pub(super) async fn assemble(args: ServeArgs) -> Outcome<Running> {
+pub(super) async fn assemble(args: ServeArgs, spans: Option<Arc<dyn Spans>>) -> Outcome<Running> {
     let sockets = Sockets::bind(&args.network).await?;
     let mut ground = Ground::lay(args).await?;
     let control = ground.control()?;
@@ -84,7 +84,7 @@ pub(super) async fn assemble(args: ServeArgs) -> Outcome<Running> {
         .map_err(|error| open::explain(error, &ground.args.storage))?;
     let (decided, _) = broadcast::channel(APPROVAL_NEWS);
     let seen = ToolsQueue::default();
-    let proxy = ground.proxy(&decided, &seen);
+    let proxy = ground.proxy(&decided, &seen, spans);
     let state = FeedState::new();
     let reading = feed::run(
         changes,
@@ -151,7 +151,12 @@ impl Ground {
         Ok(Control::new(parts, clock::function()))
     }
 
-    fn proxy(&mut self, decided: &broadcast::Sender<ApprovalId>, seen: &ToolsQueue) -> ProxyState {
+    fn proxy(
+        &mut self,
+        decided: &broadcast::Sender<ApprovalId>,
+        seen: &ToolsQueue,
+        spans: Option<Arc<dyn Spans>>,
+    ) -> ProxyState {
         let (db, vault) = (self.stores.db.clone(), Arc::clone(&self.stores.vault));
         let approvals = Arc::new(StoredApprovals {
             db: db.clone(),
@@ -173,6 +178,7 @@ impl Ground {
             calls: self.logs.calls.clone(),
             security: Arc::new(self.logs.security.clone()),
             tools_seen: Arc::new(seen.clone()),
+            spans,
             clock: clock::function(),
             options: proxy_options(&self.args, &self.places),
         })

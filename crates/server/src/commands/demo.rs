@@ -24,7 +24,7 @@ pub(crate) async fn run() -> Outcome {
     let address = free_address().map_err(Failure::bad)?;
     let args = settings(address, directory.path()).map_err(Failure::bad)?;
     telemetry::start(&args.log)?;
-    let running = app::start(args.clone()).await?;
+    let running = app::start(args.clone(), None).await?;
     let played = play(&args, address, running.example()).await;
     running.stop(false).await;
     played.map_err(Failure::bad)

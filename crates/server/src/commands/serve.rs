@@ -6,16 +6,18 @@ use tracing::{info, warn};
 use crate::app::{self, Running};
 use crate::failure::{Failure, Outcome};
 use crate::settings::ServeArgs;
+use crate::telemetry::Collector;
 use crate::{cli, say, telemetry};
 
 pub(crate) async fn run(args: ServeArgs) -> Outcome {
-    telemetry::start(&args.log)?;
+    let collector = Collector::start(&args.collector)?;
+    telemetry::start_with(&args.log, collector.lines())?;
     args.check().map_err(Failure::settings)?;
     warn_of_oversights(&args);
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::bad)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::bad)?;
     let running = tokio::select! {
-        running = app::start(args.clone()) => running?,
+        running = app::start(args.clone(), collector.spans()) => running?,
         // A start may wait long, for a migration of another replica.
         _ = interrupt.recv() => return Ok(()),
         _ = terminate.recv() => return Ok(()),
@@ -31,6 +33,7 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
         _ = interrupt.recv() => warn!("Stopped at once, at the second signal"),
         _ = terminate.recv() => warn!("Stopped at once, at the second signal"),
     }
+    collector.end().await;
     Ok(())
 }
 

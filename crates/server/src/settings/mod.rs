@@ -2,6 +2,7 @@
 //! together in `check`, passed down as values.
 
 mod check;
+mod collector;
 mod limits;
 mod mail;
 mod network;
@@ -11,6 +12,7 @@ mod words;
 
 use clap::Args;
 
+pub(crate) use collector::{CollectorArgs, SamplerWord, Sent};
 pub(crate) use limits::BoundsArgs;
 pub(crate) use mail::MailArgs;
 pub(crate) use network::{NetworkArgs, Places};
@@ -33,6 +35,8 @@ pub(crate) struct ServeArgs {
     pub(crate) providers: ProviderArgs,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+    #[command(flatten)]
+    pub(crate) collector: CollectorArgs,
 }
 
 /// What is written to standard error.

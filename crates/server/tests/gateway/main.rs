@@ -27,5 +27,6 @@ mod spread;
 mod starts;
 mod stops;
 mod streams;
+mod telemetry;
 mod traps;
 mod world;

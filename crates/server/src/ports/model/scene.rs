@@ -327,6 +327,7 @@ impl Scene {
             })),
             calls,
             security: Arc::new(SecurityQueue::new(mpsc::channel(10).0)),
+            spans: None,
             tools_seen: Arc::new(ToolsQueue::default()),
             clock: self.clock.function(),
             options: ProxyOptions::default(),
