@@ -16,6 +16,7 @@ mod endpoints;
 mod events;
 mod grants;
 mod idempotency;
+mod join_domains;
 mod limits;
 mod me;
 mod members;

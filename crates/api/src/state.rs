@@ -51,6 +51,7 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(endpoints::routes())
         .merge(deliveries::routes())
         .merge(members::routes())
+        .merge(crate::join_domains::routes())
         .merge(api_tokens::routes())
         .merge(events::routes())
         .merge(workspace::routes())

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
-use sluice_control::{Admin, Control, Viewer, WorkspaceCard};
+use serde::{Deserialize, Deserializer, Serialize};
+use sluice_control::{Admin, Control, ControlError, Viewer, WorkspaceCard, WorkspacePatch};
 use sluice_web::{As, JsonBody, Problem, Queried};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -71,12 +71,24 @@ impl WorkspaceBody {
 /// What is left out stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::option_option, reason = "absent, null and a value are three things")]
 struct ChangeWorkspace {
     #[serde(default)]
     name: Option<String>,
     /// The address; the old one goes on leading here.
     #[serde(default)]
     slug: Option<String>,
+    /// The sign-in provider, by its name or address, that members must sign in by; null: any way. Some admin
+    /// must be linked to it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    required_provider: Option<Option<String>>,
+}
+
+/// Tells `null` from absent.
+#[expect(clippy::option_option, reason = "absent, null and a value are three things")]
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(from).map(Some)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -107,7 +119,7 @@ async fn show(
     Ok(Json(WorkspaceBody::of(control.workspace_card(&viewer).await?, required)))
 }
 
-/// Changes the name, the address, or both. Nothing is changed where one of them is refused.
+/// Changes the name, the address, or how members sign in. Nothing is changed where one of them is refused.
 #[utoipa::path(
     patch, path = "/workspaces/{ws}", tag = "Workspace", params(("ws" = String, Path)),
     request_body = ChangeWorkspace, responses((status = 204), Refusals),
@@ -117,8 +129,31 @@ async fn change(
     As(admin): As<Admin>,
     JsonBody(body): JsonBody<ChangeWorkspace>,
 ) -> Result<StatusCode, Problem> {
-    control.change_workspace(&admin, body.name.as_deref(), body.slug.as_deref()).await?;
+    let patch = WorkspacePatch {
+        name: body.name.as_deref(),
+        slug: body.slug.as_deref(),
+        provider: body.required_provider.as_ref().map(Option::as_deref),
+    };
+    control.change_workspace(&admin, patch).await.map_err(by_our_name)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The fault at the field as it is called here.
+fn by_our_name(error: ControlError) -> ControlError {
+    match error {
+        ControlError::Invalid(mut faults) => {
+            for fault in &mut faults {
+                if fault.pointer == "/provider" {
+                    "/required_provider".clone_into(&mut fault.pointer);
+                }
+            }
+            ControlError::Invalid(faults)
+        }
+        ControlError::Conflict { code, pointer: Some("/provider"), detail } => {
+            ControlError::Conflict { code, pointer: Some("/required_provider"), detail }
+        }
+        other => other,
+    }
 }
 
 /// Deletes the workspace: its grants and API tokens stop at once. It can be restored for 14 days;

@@ -3,24 +3,28 @@
 
 mod entry;
 mod links;
+mod passkeys;
 mod second_factor;
+mod sign_up;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::SecretString;
-use sluice_domain::{CallId, LinkPurpose, LoginSessionId, SecurityEvent, SecurityKind, UserId};
+use sluice_domain::{CallId, LoginSessionId, SecurityEvent, SecurityKind, UserId};
 use sluice_store::{Conn, login_sessions, security_events, users};
 use sluice_vault::{PasswordError, Passwords, TokenKind, parse_token};
 
 use crate::access::Proof;
-use crate::error::{Fault, Faults};
+use crate::error::Fault;
 use crate::throttle::after;
 use crate::{Actor, Control, ControlError, Signup, text};
 pub use entry::{Entry, HalfIn};
-pub use links::LinkCard;
+pub use links::{Confirmed, LinkCard};
+pub use passkeys::{
+    MAX_PASSKEYS, PasskeyAnswer, PasskeyQuestion, PasskeyRegistration, PasskeyView,
+};
 pub use second_factor::{Enrolment, SecondFactorView};
 
 pub(crate) use entry::admit;
-use entry::open;
 
 /// A login ends when it was not used for this long.
 pub const LOGIN_IDLE: TimeDelta = TimeDelta::days(14);
@@ -44,6 +48,17 @@ pub struct SignUp {
     pub name: String,
     /// The token of an invitation's link.
     pub invite: Option<SecretString>,
+    /// Where the person was going; without it, an invitation leads to its own page.
+    pub next: String,
+}
+
+/// What comes of signing up.
+#[derive(Debug)]
+pub enum SignedUp {
+    /// The account is there, and its owner is signed in.
+    In(Entry),
+    /// What is to be done next is in the mail, whether the address had an account or not.
+    Mailed,
 }
 
 /// A new login: the token goes into the cookie.
@@ -93,56 +108,6 @@ pub(crate) fn new_password(
 }
 
 impl Control {
-    /// Makes an account and logs it in. Somebody who has the account and knows its password is
-    /// simply logged in: they typed into the wrong form.
-    pub async fn sign_up(&self, form: SignUp, from: &Origin) -> Result<Entry, ControlError> {
-        let mut faults = Faults::default();
-        let email = faults.take(text::email("/email", &form.email));
-        let name = faults.take(text::line("/name", &form.name, text::MAX_NAME_CHARS));
-        faults.take(new_password("/password", &form.password, form.email.trim()));
-        faults.check()?;
-        let (email, name) = (email.unwrap_or_default(), name.unwrap_or_default());
-        self.inner.throttle.sign_up(&from.address).await?;
-        let invite = self.may_sign_up(&email, form.invite.as_ref()).await?;
-        let password = form.password.clone();
-        let hash = self.with_passwords(move |passwords| passwords.hash(&password)).await?;
-        let now = self.now();
-        let mut tx = self.begin().await?;
-        let made = users::create(&mut tx.conn(), &email, &name, Some(&hash), now).await;
-        let user = match made {
-            Ok(user) => user,
-            Err(sluice_store::StoreError::Conflict { .. }) => {
-                drop(tx);
-                return self.has_account(&form.email, form.password, from).await;
-            }
-            Err(other) => return Err(other.into()),
-        };
-        if let Some(invite) = invite {
-            self.join(&mut tx.conn(), &invite, &user, &from.address, now).await?;
-        }
-        self.post_link(&mut tx.conn(), &user, LinkPurpose::Verify).await?;
-        let login = open(&mut tx.conn(), &user, from, None, now).await?;
-        tx.commit().await?;
-        tracing::info!(user = %user.id, "Made an account");
-        Ok(Entry::In(login))
-    }
-
-    async fn has_account(
-        &self,
-        email: &str,
-        password: SecretString,
-        from: &Origin,
-    ) -> Result<Entry, ControlError> {
-        match self.log_in(email, password, from).await {
-            Err(ControlError::Unauthenticated { .. }) => Err(ControlError::invalid(
-                "/email",
-                "email_taken",
-                "this address cannot be used to sign up; if it is yours, sign in instead",
-            )),
-            done => done,
-        }
-    }
-
     /// The invitation that lets the address in, if one is needed or given.
     pub(crate) async fn may_sign_up(
         &self,
@@ -184,7 +149,7 @@ impl Control {
             .await?;
         let now = self.now();
         let mut tx = self.begin().await?;
-        let Some(user) = user.filter(|user| right && !user.disabled) else {
+        let Some(user) = user.filter(|user| right && !user.disabled && !user.pending) else {
             note_failure(&mut tx.conn(), from, "", now).await?;
             tx.commit().await?;
             return Err(bad_login());

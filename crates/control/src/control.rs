@@ -208,6 +208,11 @@ impl Control {
         self.inner.db.read_in(workspace).await
     }
 
+    /// How often a password was hashed since the start. Two answers that must look alike cost the same.
+    pub fn password_runs(&self) -> u64 {
+        self.inner.passwords.runs()
+    }
+
     /// Runs a password function off the async threads, a few at once.
     pub(crate) async fn with_passwords<T: Send + 'static>(
         &self,

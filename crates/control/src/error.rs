@@ -173,6 +173,9 @@ fn conflict(constraint: &str) -> ControlError {
         }
         "endpoints_name" => ("name_taken", Some("/name"), "another endpoint has this name"),
         "grants_label" => ("label_taken", Some("/label"), "another grant has this label"),
+        "join_domains_domain" => {
+            ("domain_taken", Some("/domain"), "people of this domain may join already")
+        }
         "users_email" => ("email_taken", Some("/email"), "this address has an account"),
         "workspaces_slug" => ("slug_taken", Some("/slug"), "this address is taken"),
         _ => ("conflict", None, "it collides with something that exists"),

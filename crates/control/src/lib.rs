@@ -15,6 +15,7 @@ mod error;
 mod glance;
 mod grants;
 mod idempotency;
+mod join_domains;
 mod limits;
 mod members;
 mod notices;
@@ -34,8 +35,9 @@ mod workspaces;
 
 pub use access::{Access, Actor, Admin, Permission, PolicyManager, Proof, Viewer};
 pub use accounts::{
-    Enrolment, Entry, HalfIn, LOGIN_AT_MOST, LOGIN_IDLE, LinkCard, LoggedIn, LoginView, Origin,
-    SecondFactorView, SignUp,
+    Confirmed, Enrolment, Entry, HalfIn, LOGIN_AT_MOST, LOGIN_IDLE, LinkCard, LoggedIn, LoginView,
+    MAX_PASSKEYS, Origin, PasskeyAnswer, PasskeyQuestion, PasskeyRegistration, PasskeyView,
+    SecondFactorView, SignUp, SignedUp,
 };
 pub use api_tokens::{ApiTokenForm, ApiTokenView, NewToken};
 pub use apply::{Applied, Apply, Preview, RestOf, Undone};
@@ -50,6 +52,7 @@ pub use error::{ControlError, Fault};
 pub use glance::{Glance, ServerGlance};
 pub use grants::{GrantForm, GrantPatch, GrantView, Granted, GrantsOf, MAX_OVERLAP};
 pub use idempotency::{Headers, REMEMBERED, Repeat};
+pub use join_domains::{JoinDomainView, JoinableView, MAX_JOIN_DOMAINS};
 pub use limits::{
     CounterForm, LimitKey, LimitView, LimitsOf, MOST_LOOKED_AT, NEAR_PERCENT, Nearest,
 };
@@ -78,4 +81,4 @@ pub use text::{MAX_NAME_CHARS, MAX_NOTE_CHARS, span};
 pub use tools::{Effect, Standing, ToolView};
 pub use trial::{ChangedTrial, Compared, MAX_TRIALS, Sums, Trial, TrialCall, Trials, TrialsOf};
 pub use upkeep::{ARGUMENTS_KEPT, Swept};
-pub use workspaces::{ClosedView, GRACE, WorkspaceCard, WorkspaceView};
+pub use workspaces::{ClosedView, GRACE, WorkspaceCard, WorkspacePatch, WorkspaceView};

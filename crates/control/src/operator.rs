@@ -18,7 +18,7 @@ use sluice_store::members;
 use sluice_store::security_events::{self, Attempts};
 use sluice_store::users::{self, User};
 use sluice_store::workspaces::{self, Workspace};
-use sluice_store::{Conn, Db, login_sessions, second_factor};
+use sluice_store::{Conn, Db, login_sessions, passkeys, second_factor};
 use sluice_vault::{Issued, Passwords, TokenHash, TokenKind, Vault};
 
 use crate::access::{Access, Actor, Admin, Permission};
@@ -280,6 +280,7 @@ impl Operator {
         let user =
             users::find_by_email(conn, email).await?.ok_or(ControlError::NotFound("user"))?;
         users::set_password(conn, user.id, Some(&hash)).await?;
+        users::set_settled(conn, user.id).await?;
         login_sessions::revoke_all(conn, user.id, None).await?;
         let id = user.id.to_string();
         let event = Event::new("user.reset_password", ("user", &id, &user.email));
@@ -288,14 +289,15 @@ impl Operator {
         Ok(())
     }
 
-    /// Takes somebody's second factor and recovery codes away, for whom the app and the codes are
+    /// Takes somebody's second factor, passkeys and recovery codes away, for whom they are
     /// gone, and ends every login of the account.
     pub async fn reset_second_factor(&self, email: &str) -> Result<(), ControlError> {
         let mut tx = self.db.begin().await?;
         let conn = &mut tx.conn();
         let user =
             users::find_by_email(conn, email).await?.ok_or(ControlError::NotFound("user"))?;
-        if !second_factor::remove(conn, user.id).await? {
+        let passkeys = passkeys::remove_all(conn, user.id).await?;
+        if !second_factor::remove(conn, user.id).await? && passkeys == 0 {
             return Err(ControlError::NotFound("second factor: this account has none"));
         }
         login_sessions::revoke_all(conn, user.id, None).await?;

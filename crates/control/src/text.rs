@@ -105,7 +105,7 @@ pub(crate) fn email(pointer: &str, text: &str) -> Result<String, Fault> {
     }
 }
 
-fn is_domain(domain: &str) -> bool {
+pub(crate) fn is_domain(domain: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())
             && !label.starts_with('-')

@@ -95,6 +95,11 @@ impl Throttle {
         self.take(vec![demand("provider", Window::Hour, place.to_owned(), most)]).await
     }
 
+    /// Counts a passkey that somebody signs in by, or refuses it.
+    pub(crate) async fn passkey(&self, place: &str) -> Result<Try, ControlError> {
+        self.take(vec![demand("passkey", Window::Hour, place.to_owned(), PER_PLACE)]).await
+    }
+
     /// It was the right person: the try does not count.
     pub(crate) async fn give_back(&self, attempt: Try) {
         // In process nothing can be unavailable but room, and then nothing was charged.

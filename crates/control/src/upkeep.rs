@@ -2,7 +2,9 @@
 
 use chrono::TimeDelta;
 use sluice_domain::ApprovalStatus;
-use sluice_store::{account_links, approvals, idempotency, login_sessions, outbox, second_factor};
+use sluice_store::{
+    account_links, approvals, idempotency, login_sessions, outbox, passkeys, second_factor, users,
+};
 
 use crate::idempotency::REMEMBERED;
 use crate::{Control, ControlError};
@@ -16,6 +18,8 @@ const MESSAGES_KEPT: TimeDelta = TimeDelta::days(30);
 /// A replica says every few seconds which approved calls it runs; silent for so long, it fell.
 const LOST_AFTER: TimeDelta = TimeDelta::seconds(60);
 const EXCEPTIONS_KEPT: TimeDelta = TimeDelta::days(30);
+/// As long as the link that proves the address.
+const PENDING_KEPT: TimeDelta = TimeDelta::days(3);
 /// Rows that are forgotten in one transaction.
 const PIECE: i64 = 5_000;
 
@@ -29,6 +33,8 @@ pub struct Swept {
     pub exceptions: u64,
     /// Mailed links whose time is over.
     pub links: u64,
+    /// Accounts that were asked for by mail and whose address nobody proved in time.
+    pub pending: u64,
 }
 
 impl Control {
@@ -72,12 +78,14 @@ impl Control {
         let conn = &mut tx.conn();
         let swept = Swept {
             logins: login_sessions::prune(conn, now).await?
-                + second_factor::prune_half(conn, now).await?,
+                + second_factor::prune_half(conn, now).await?
+                + passkeys::prune(conn, now).await?,
             idempotency_keys: idempotency::prune(conn, now - REMEMBERED).await?,
             arguments: approvals::wipe_arguments(conn, now - ARGUMENTS_KEPT).await?,
             messages: outbox::prune(conn, now - MESSAGES_KEPT, PIECE).await?,
             exceptions: approvals::prune_exceptions(conn, now - EXCEPTIONS_KEPT, PIECE).await?,
             links: account_links::prune(conn, now).await?,
+            pending: users::prune_pending(conn, now - PENDING_KEPT).await?,
         };
         tx.commit().await?;
         Ok(swept)

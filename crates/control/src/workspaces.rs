@@ -40,6 +40,15 @@ pub struct WorkspaceCard {
     pub calls_per_day: Option<u32>,
 }
 
+/// What is to change; what is `None` stays.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WorkspacePatch<'a> {
+    pub name: Option<&'a str>,
+    pub slug: Option<&'a str>,
+    /// The provider that members are to sign in by, or none.
+    pub provider: Option<Option<&'a str>>,
+}
+
 /// How often the use of an API token is noted.
 const TOUCH_EVERY: chrono::TimeDelta = chrono::TimeDelta::minutes(1);
 /// Slugs `name-2`, `name-3`, … that are tried before a random one.
@@ -175,12 +184,12 @@ impl Control {
         })
     }
 
-    /// Changes the workspace's shown name, its address (the old one goes on leading here), or both.
+    /// Changes the workspace's shown name, its address (the old one goes on leading here), how its
+    /// members sign in, or several of them: all or nothing.
     pub async fn change_workspace(
         &self,
         admin: &Admin,
-        name: Option<&str>,
-        slug: Option<&str>,
+        WorkspacePatch { name, slug, provider }: WorkspacePatch<'_>,
     ) -> Result<(), ControlError> {
         let mut faults = Faults::default();
         let name = name.and_then(|name| faults.take(text::name("/name", name)));
@@ -206,18 +215,23 @@ impl Control {
             let event = event.before(&before).after(&after);
             audit::record(conn, admin.workspace, &admin.actor, event, now).await?;
         }
+        if let Some(provider) = provider {
+            self.ask_for_provider(conn, admin, provider).await?;
+        }
         tx.commit().await?;
         Ok(())
     }
 
     /// Changes the workspace's shown name.
     pub async fn rename_workspace(&self, admin: &Admin, name: &str) -> Result<(), ControlError> {
-        self.change_workspace(admin, Some(name), None).await
+        let patch = WorkspacePatch { name: Some(name), ..WorkspacePatch::default() };
+        self.change_workspace(admin, patch).await
     }
 
     /// Changes the workspace's address; the old one goes on leading here.
     pub async fn change_slug(&self, admin: &Admin, slug: &str) -> Result<(), ControlError> {
-        self.change_workspace(admin, None, Some(slug)).await
+        let patch = WorkspacePatch { slug: Some(slug), ..WorkspacePatch::default() };
+        self.change_workspace(admin, patch).await
     }
 }
 

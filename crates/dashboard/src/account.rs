@@ -1,5 +1,6 @@
 //! `/account`: name, password, and where the account is signed in.
 
+pub(crate) mod passkeys;
 pub(crate) mod second_factor;
 
 use askama::Template;
@@ -11,7 +12,9 @@ use chrono::{DateTime, Utc};
 use http::{HeaderMap, StatusCode, Uri};
 use secrecy::SecretString;
 use serde::Deserialize;
-use sluice_control::{Actor, ClosedView, IdentityView, LoginView, SecondFactorView, WorkspaceView};
+use sluice_control::{
+    Actor, ClosedView, IdentityView, JoinableView, LoginView, SecondFactorView, WorkspaceView,
+};
 use sluice_domain::WorkspaceId;
 use sluice_web::{Csrf, Form, SignedIn, WebState, start_flow};
 
@@ -34,6 +37,7 @@ pub(crate) fn routes() -> Routes {
         .route("/account/sessions/{id}/end", post(end))
         .route("/account/sessions/end-others", post(end_others))
         .route("/account/workspaces/{id}/restore", post(restore))
+        .route("/account/join/{id}", post(join))
         .route("/account/link-provider", post(link))
         .route("/account/identities/{id}/unlink", post(unlink))
 }
@@ -49,6 +53,7 @@ struct AccountPage {
     logins: Vec<LoginView>,
     workspaces: Vec<WorkspaceView>,
     closed: Vec<ClosedView>,
+    joinable: Vec<JoinableView>,
     factor: SecondFactorView,
     identities: Vec<IdentityView>,
     /// Providers that can be linked, each its name and label.
@@ -92,6 +97,7 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
     let logins = state.control().logins(&actor).await.map_err(refuse)?;
     let workspaces = state.control().workspaces(&actor).await.map_err(refuse)?;
     let closed = state.control().closed_workspaces(&actor).await.map_err(refuse)?;
+    let joinable = state.control().joinable(&actor).await.map_err(refuse)?;
     let factor = state.control().second_factor(&actor).await.map_err(refuse)?;
     let identities = state.control().identities(&actor).await.map_err(refuse)?;
     let linkable = linkable(&state, &identities);
@@ -120,6 +126,7 @@ async fn form(asked: Asked, input: &Input, faults: &Faults) -> Answer {
         logins,
         workspaces,
         closed,
+        joinable,
         factor,
         identities,
         linkable,
@@ -291,4 +298,15 @@ async fn restore(
     let id: WorkspaceId = id.parse().map_err(|_| absent("deleted workspace"))?;
     let slug = state.control().restore_workspace(&actor, id).await.map_err(refuse)?;
     Ok(flash::done(&format!("/w/{slug}/"), "Restored the workspace. Its grants work again."))
+}
+
+async fn join(
+    State(state): State<DashboardState>,
+    SignedIn(actor): SignedIn,
+    Path(id): Path<String>,
+    Form(Nothing {}): Form<Nothing>,
+) -> Answer {
+    let id: WorkspaceId = id.parse().map_err(|_| absent("workspace"))?;
+    let slug = state.control().join_by_domain(&actor, id).await.map_err(refuse)?;
+    Ok(flash::done(&format!("/w/{slug}/"), "You are a member now."))
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod code;
 pub(crate) mod links;
+pub(crate) mod passkey;
 pub(crate) mod providers;
 
 use askama::Template;
@@ -12,7 +13,7 @@ use axum_extra::extract::CookieJar;
 use http::{HeaderMap, StatusCode, Uri};
 use secrecy::SecretString;
 use serde::Deserialize;
-use sluice_control::{Entry, InviteCard, Origin, SignUp, Signup};
+use sluice_control::{Entry, InviteCard, Origin, SignUp, SignedUp, Signup};
 use sluice_web::{
     ClientAddress, Csrf, Form, MaybeActor, SignedIn, UserAgent, WebState, end_session, start_half,
     start_session,
@@ -93,6 +94,8 @@ struct LoginPage {
     /// Whether a link can be mailed.
     mails: bool,
     providers: Vec<ProviderLink>,
+    /// The script of passkeys, where browsers make some.
+    passkey: Option<String>,
     steps: Option<Steps>,
 }
 
@@ -161,6 +164,11 @@ fn signup_form(state: &DashboardState, asked: Asked, input: &Input, faults: &Fau
     (asked.csrf, page::private(faults.status, &page)).into_response()
 }
 
+/// The script of passkeys, where browsers make some for the public URL.
+fn passkey_script(state: &DashboardState) -> Option<String> {
+    state.control().passkey_site().map(|_| crate::assets::url("passkey.js"))
+}
+
 fn login_form(state: &DashboardState, asked: Asked, input: &Input, faults: &Faults) -> Response {
     let next = local(&input.next);
     let open = state.control().settings().signup == Signup::Open;
@@ -182,11 +190,20 @@ fn login_form(state: &DashboardState, asked: Asked, input: &Input, faults: &Faul
         ],
         signup: open.then(|| carry("/signup", next)),
         mails: state.control().can_mail(),
+        passkey: passkey_script(state),
         providers: links(state, next),
         steps: choice(next),
         next: next.unwrap_or_default().to_owned(),
     };
     (asked.csrf, page::private(faults.status, &page)).into_response()
+}
+
+/// The same for every address: what is to be done next is in the mail.
+#[derive(Debug, Template)]
+#[template(path = "auth/mailed.html")]
+struct MailedPage {
+    frame: AuthFrame,
+    email: String,
 }
 
 /// Where somebody who has just signed in goes.
@@ -253,9 +270,17 @@ async fn signup(
         password: SecretString::from(input.password.clone()),
         name: input.name.clone(),
         invite: (!input.invite.is_empty()).then(|| SecretString::from(input.invite.clone())),
+        next: local(&input.next).unwrap_or_default().to_owned(),
     };
     match state.control().sign_up(form, &origin(address, agent)).await {
-        Ok(login) => Ok(enter(&state, &headers, &login, onward(&input.next))),
+        Ok(SignedUp::In(login)) => Ok(enter(&state, &headers, &login, onward(&input.next))),
+        Ok(SignedUp::Mailed) => {
+            let page = MailedPage {
+                frame: AuthFrame::new(&headers, &uri, &csrf),
+                email: input.email.trim().to_owned(),
+            };
+            Ok((csrf, page::private(StatusCode::OK, &page)).into_response())
+        }
         Err(error) => {
             let faults = Faults::of(error)?;
             Ok(signup_form(&state, Asked { headers, uri, csrf }, &input, &faults))

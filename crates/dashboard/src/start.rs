@@ -8,7 +8,7 @@ use axum::routing::get;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Deserialize;
 use sluice_control::{
-    Actor, Control, ControlError, Page, ServerView, Signup, Viewer, WorkspaceView,
+    Actor, Control, ControlError, JoinableView, Page, ServerView, Signup, Viewer, WorkspaceView,
 };
 use sluice_domain::ToolState;
 use sluice_web::{Csrf, Form, MaybeActor, SignedIn};
@@ -185,6 +185,8 @@ struct WorkspacePage {
     next: String,
     steps: Option<Steps>,
     first: bool,
+    /// Workspaces that are there already and may be joined.
+    joinable: Vec<JoinableView>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -200,7 +202,7 @@ fn workspace_form(
     csrf: Csrf,
     input: &Input,
     faults: &Faults,
-    first: bool,
+    (first, joinable): (bool, Vec<JoinableView>),
 ) -> Response {
     let next = local(&input.next);
     let page = WorkspacePage {
@@ -220,6 +222,7 @@ fn workspace_form(
         }),
         next: next.unwrap_or_default().to_owned(),
         first,
+        joinable,
     };
     (csrf, page::private(faults.status, &page)).into_response()
 }
@@ -234,7 +237,8 @@ async fn workspace_page(
 ) -> Answer {
     let first = state.control().workspaces(&actor).await.map_err(refuse)?.is_empty();
     let frame = AuthFrame::new(&headers, &uri, &csrf);
-    Ok(workspace_form(frame, csrf, &input, &Faults::none(), first))
+    let joinable = state.control().joinable(&actor).await.map_err(refuse)?;
+    Ok(workspace_form(frame, csrf, &input, &Faults::none(), (first, joinable)))
 }
 
 async fn workspace(
@@ -258,7 +262,7 @@ async fn workspace(
         Err(error) => {
             let faults = Faults::of(error)?;
             let frame = AuthFrame::new(&headers, &uri, &csrf);
-            Ok(workspace_form(frame, csrf, &input, &faults, false))
+            Ok(workspace_form(frame, csrf, &input, &faults, (false, Vec::new())))
         }
     }
 }

@@ -102,6 +102,10 @@ id!(
     EventId,
     /// An invitation to a workspace.
     InviteId,
+    /// An e-mail domain whose people may join a workspace.
+    JoinDomainId,
+    /// A person's passkey.
+    PasskeyId,
     /// A member's saved filter of the log.
     FilterId,
     /// One atomic charge of a call's limits.

@@ -28,8 +28,8 @@ pub use decision::{Code, Outcome};
 pub use feed::{ActorKind, ChangeKind, ObjectKind, PolicyKind};
 pub use ids::{
     ApiTokenId, ApprovalEventId, ApprovalId, ApprovalLinkId, CallId, DeliveryId, EndpointId,
-    EventId, ExceptionId, FilterId, GrantId, InviteId, LoginSessionId, ParseIdError, PolicyId,
-    ReservationId, ServerId, ToolId, UserId, WorkspaceId,
+    EventId, ExceptionId, FilterId, GrantId, InviteId, JoinDomainId, LoginSessionId, ParseIdError,
+    PasskeyId, PolicyId, ReservationId, ServerId, ToolId, UserId, WorkspaceId,
 };
 pub use limit::{Charge, OnUnavailable, Reset, Scope, Window, WindowError};
 pub use notify::{ApprovalEventKind, DeliveryStatus, EndpointKind, Notice};

@@ -8,9 +8,10 @@ use serde::Serialize;
 use sluice_domain::{
     ActorKind, ApiTokenId, ApprovalEventId, ApprovalEventKind, ApprovalId, ApprovalLinkId,
     ApprovalStatus, CallId, Category, ChangeKind, Code, DeliveryId, DeliveryStatus, EndpointId,
-    EndpointKind, EventId, ExceptionId, FilterId, GrantId, InviteId, LinkPurpose, LoginSessionId,
-    Notice, ObjectKind, Outcome, PolicyId, PolicyKind, ReservationId, Role, SecurityKind, ServerId,
-    ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId, WorkspaceLimits,
+    EndpointKind, EventId, ExceptionId, FilterId, GrantId, InviteId, JoinDomainId, LinkPurpose,
+    LoginSessionId, Notice, ObjectKind, Outcome, PasskeyId, PolicyId, PolicyKind, ReservationId,
+    Role, SecurityKind, ServerId, ServerSettings, Severity, ToolId, ToolState, UserId, WorkspaceId,
+    WorkspaceLimits,
 };
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgRow;
@@ -254,7 +255,9 @@ ids!(
     GrantId,
     InviteId,
     FilterId,
+    JoinDomainId,
     LoginSessionId,
+    PasskeyId,
     PolicyId,
     ReservationId,
     ServerId,

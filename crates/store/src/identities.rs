@@ -90,6 +90,11 @@ pub async fn list(conn: &mut Conn<'_>, user: UserId) -> Result<Vec<Identity>, St
     )?)
 }
 
+/// Takes all of the person's identities away.
+pub async fn remove_all(conn: &mut Conn<'_>, user: UserId) -> Result<u64, StoreError> {
+    Ok(execute!(conn, "DELETE FROM identities WHERE user_id = $1", user)?)
+}
+
 /// Takes one of the person's identities away; says whether it was there.
 pub async fn remove(conn: &mut Conn<'_>, user: UserId, id: Uuid) -> Result<bool, StoreError> {
     let sql = "DELETE FROM identities WHERE user_id = $1 AND id = $2";

@@ -89,6 +89,18 @@ pub async fn list(
     )?)
 }
 
+/// Whether some admin of the workspace signs in by this identity provider.
+pub async fn has_admin_of_issuer(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    issuer: &str,
+) -> Result<bool, StoreError> {
+    let sql = "SELECT COUNT(*) AS value FROM memberships m
+               JOIN identities i ON i.user_id = m.user_id JOIN users u ON u.id = m.user_id
+               WHERE m.workspace_id = $1 AND m.role = 'admin' AND i.issuer = $2 AND NOT u.disabled";
+    Ok(fetch_one!(conn, Value<i64>, sql, workspace, issuer)?.0 > 0)
+}
+
 /// Gives the member another role.
 pub async fn set_role(
     conn: &mut Conn<'_>,

@@ -78,9 +78,11 @@ pub async fn use_step(conn: &mut Conn<'_>, user: UserId, step: i64) -> Result<bo
     Ok(execute!(conn, sql, user, step)? > 0)
 }
 
-/// Takes the factor and the recovery codes away; says whether there was a factor.
+/// Takes the app away, and the recovery codes unless they stand in for a passkey; says whether there was one.
 pub async fn remove(conn: &mut Conn<'_>, user: UserId) -> Result<bool, StoreError> {
-    execute!(conn, "DELETE FROM recovery_codes WHERE user_id = $1", user)?;
+    let sql = "DELETE FROM recovery_codes WHERE user_id = $1
+               AND NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = $1)";
+    execute!(conn, sql, user)?;
     Ok(execute!(conn, "DELETE FROM totp_factors WHERE user_id = $1", user)? > 0)
 }
 

@@ -20,6 +20,8 @@ record! {
         pub created_at: DateTime<Utc>,
         pub verified_at: Option<DateTime<Utc>>,
         pub disabled: bool,
+        /// Asked for by mail, and not proven by it yet.
+        pub pending: bool,
     }
 }
 
@@ -39,6 +41,7 @@ pub async fn create(
         created_at: micros(now),
         verified_at: None,
         disabled: false,
+        pending: false,
     };
     let made = execute!(
         conn,
@@ -54,12 +57,48 @@ pub async fn create(
     if made == 0 { Err(StoreError::conflict("users_email")) } else { Ok(user) }
 }
 
+/// Makes an account that waits for its owner to prove the address; one that waits already is asked for anew.
+/// `None` where the address has an account that waits for nothing.
+pub async fn create_pending(
+    conn: &mut Conn<'_>,
+    email: &str,
+    name: &str,
+    password_hash: &str,
+    now: DateTime<Utc>,
+) -> Result<Option<User>, StoreError> {
+    let sql = "INSERT INTO users (id, email, email_key, name, password_hash, created_at, disabled, pending)
+         VALUES ($1, $2, $3, $4, $5, $6, FALSE, TRUE) ON CONFLICT (email_key) DO UPDATE
+         SET name = excluded.name, password_hash = excluded.password_hash, created_at = excluded.created_at
+         WHERE users.pending";
+    let (id, email) = (UserId::new(), email.trim());
+    if execute!(conn, sql, id, email, key(email), name, password_hash, now)? == 0 {
+        return Ok(None);
+    }
+    find_by_email(conn, email).await
+}
+
+/// Forgets accounts that were asked for before and that nobody proved.
+pub async fn prune_pending(conn: &mut Conn<'_>, before: DateTime<Utc>) -> Result<u64, StoreError> {
+    Ok(execute!(conn, "DELETE FROM users WHERE pending AND created_at < $1", before)?)
+}
+
+/// Forgets the account of an address if it waits for its owner.
+pub async fn forget_pending(conn: &mut Conn<'_>, email: &str) -> Result<bool, StoreError> {
+    let sql = "DELETE FROM users WHERE email_key = $1 AND pending";
+    Ok(execute!(conn, sql, key(email))? > 0)
+}
+
+/// The account waits for nothing more, although nobody proved its address.
+pub async fn set_settled(conn: &mut Conn<'_>, id: UserId) -> Result<bool, StoreError> {
+    Ok(execute!(conn, "UPDATE users SET pending = FALSE WHERE id = $1", id)? > 0)
+}
+
 /// The account of an address, in any case of its letters.
 pub async fn find_by_email(conn: &mut Conn<'_>, email: &str) -> Result<Option<User>, StoreError> {
     Ok(fetch_optional!(
         conn,
         User,
-        "SELECT id, email, name, password_hash, created_at, verified_at, disabled
+        "SELECT id, email, name, password_hash, created_at, verified_at, disabled, pending
          FROM users WHERE email_key = $1",
         key(email)
     )?)
@@ -70,7 +109,7 @@ pub async fn find(conn: &mut Conn<'_>, id: UserId) -> Result<Option<User>, Store
     Ok(fetch_optional!(
         conn,
         User,
-        "SELECT id, email, name, password_hash, created_at, verified_at, disabled
+        "SELECT id, email, name, password_hash, created_at, verified_at, disabled, pending
          FROM users WHERE id = $1",
         id
     )?)
@@ -97,7 +136,8 @@ pub async fn set_verified(
     id: UserId,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let sql = "UPDATE users SET verified_at = COALESCE(verified_at, $2) WHERE id = $1";
+    let sql =
+        "UPDATE users SET verified_at = COALESCE(verified_at, $2), pending = FALSE WHERE id = $1";
     Ok(execute!(conn, sql, id, now)? > 0)
 }
 

@@ -2,6 +2,7 @@
 //! database and no HTTP; whoever stores the results names the row.
 
 mod base62;
+mod cbor;
 mod headers;
 mod jwt;
 mod keyfile;
@@ -12,6 +13,7 @@ mod random;
 mod seal;
 mod token;
 mod totp;
+mod webauthn;
 mod webhook;
 
 pub use headers::UpstreamHeaders;
@@ -23,4 +25,8 @@ pub use random::{random_word, same};
 pub use seal::{Place, SealError};
 pub use token::{Issued, TokenHash, TokenKind, parse_token};
 pub use totp::{RecoveryCode, TOTP_PERIOD_S, TotpSecret};
+pub use webauthn::{
+    Asserted, Assertion, MAX_CREDENTIAL_ID, NewPasskey, PASSKEY_ALGORITHMS, PasskeyError,
+    PasskeyKey, RelyingParty, asserted, challenge_of, registered,
+};
 pub use webhook::WebhookSecret;

@@ -2,6 +2,7 @@
 //! 1 lane; OWASP Password Storage). Slow on purpose: call it off the async threads.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
@@ -34,6 +35,7 @@ pub enum PasswordError {
 pub struct Passwords {
     argon2: Argon2<'static>,
     nobody: String,
+    runs: AtomicU64,
 }
 
 impl fmt::Debug for Passwords {
@@ -53,7 +55,7 @@ impl Passwords {
     pub fn new() -> Self {
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::DEFAULT);
         let nobody = hash(&argon2, &random::<32>());
-        Self { argon2, nobody }
+        Self { argon2, nobody, runs: AtomicU64::new(0) }
     }
 
     /// Says what is wrong with a new password, if anything.
@@ -77,7 +79,13 @@ impl Passwords {
 
     /// The hash to store, as a PHC string with its parameters and a new salt.
     pub fn hash(&self, password: &SecretString) -> String {
+        self.runs.fetch_add(1, Ordering::Relaxed);
         hash(&self.argon2, &prepared(password))
+    }
+
+    /// How often it was hashed since the start, for verifying too: what two answers must have in common.
+    pub fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
     }
 
     /// Whether the password belongs to the stored hash. `None` (no such account) takes as long and is false.
@@ -85,6 +93,7 @@ impl Passwords {
         if password.expose_secret().len() > MAX_PASSWORD_BYTES {
             return false;
         }
+        self.runs.fetch_add(1, Ordering::Relaxed);
         let known = stored.is_some();
         let parsed = PasswordHash::new(stored.unwrap_or(&self.nobody));
         let matches = parsed

@@ -25,6 +25,7 @@ use tower::ServiceExt;
 pub(crate) struct Api {
     router: Router,
     operator: Operator,
+    pub(crate) db: Db,
 
     pub(crate) clock: TestClock,
     pub(crate) counters: Counters,
@@ -127,7 +128,7 @@ impl Api {
             tool("read_file", "Read a file"),
             tool("delete_file", "Delete a file for ever"),
         ]);
-        Self { router, operator, clock, counters, upstream }
+        Self { router, operator, db, clock, counters, upstream }
     }
 }
 

@@ -104,7 +104,7 @@ on_both! {
                 || path.ends_with("/notification-preferences")
         };
         let for_admins = |path: &str| {
-            ["/invites", "/api-tokens", "/admin-events", "/security-events", "/configuration", "/notification-endpoints", "/notification-deliveries"].iter().any(|part| path.contains(part))
+            ["/invites", "/api-tokens", "/admin-events", "/security-events", "/configuration", "/notification-endpoints", "/notification-deliveries", "/join-domains"].iter().any(|part| path.contains(part))
         };
         for (method, path) in every_route(&server, &policy, &grant) {
             let by_viewer = probe(&viewer, &method, &path).await;

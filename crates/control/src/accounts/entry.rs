@@ -7,6 +7,7 @@ use sluice_store::users::{self, User};
 use sluice_store::{Conn, login_sessions, second_factor};
 use sluice_vault::{Issued, TokenHash, TokenKind, parse_token};
 
+use super::passkeys::has_factor;
 use super::second_factor::Proven;
 use super::{LOGIN_IDLE, LoggedIn, Origin, note_failure};
 use crate::throttle::after;
@@ -42,7 +43,7 @@ impl Entry {
     }
 }
 
-fn over() -> ControlError {
+pub(super) fn over() -> ControlError {
     ControlError::Unauthenticated {
         code: "login_over",
         detail: "this took too long, or the login was ended; sign in again",
@@ -106,8 +107,7 @@ pub(crate) async fn admit(
     issuer: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<Entry, ControlError> {
-    let factor = second_factor::find(conn, user.id).await?;
-    if factor.is_none_or(|factor| factor.confirmed_at.is_none()) {
+    if !has_factor(conn, user.id).await? {
         return Ok(Entry::In(open(conn, user, from, issuer, now).await?));
     }
     let (half, expires_at) = (Issued::new(TokenKind::Half), after(now, HALF_LIFE));

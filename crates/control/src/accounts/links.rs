@@ -2,11 +2,12 @@
 //! new one. A link works once, for a short time; opening it does nothing, pressing its button does.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use sluice_domain::LinkPurpose;
 use sluice_store::account_links::{self, AccountLink, NewAccountLink};
 use sluice_store::users::{self, User};
-use sluice_store::{Conn, login_sessions};
+use sluice_store::{Conn, identities, login_sessions, passkeys};
 use sluice_vault::{Issued, TokenHash, TokenKind, parse_token};
 
 use super::entry::{Entry, admit};
@@ -39,6 +40,13 @@ pub struct LinkCard {
     pub purpose: LinkPurpose,
     pub email: String,
     pub expires_at: DateTime<Utc>,
+}
+
+/// An address that was confirmed, and the login of who was not signed in.
+#[derive(Debug)]
+pub struct Confirmed {
+    pub email: String,
+    pub entry: Option<Entry>,
 }
 
 fn unusable() -> ControlError {
@@ -120,6 +128,17 @@ impl Control {
         user: &User,
         purpose: LinkPurpose,
     ) -> Result<(), ControlError> {
+        self.post_link_on(conn, user, purpose, "").await
+    }
+
+    /// The same, with a path to go on to.
+    pub(super) async fn post_link_on(
+        &self,
+        conn: &mut Conn<'_>,
+        user: &User,
+        purpose: LinkPurpose,
+        next: &str,
+    ) -> Result<(), ControlError> {
         if !self.can_mail() {
             return Ok(());
         }
@@ -133,7 +152,11 @@ impl Control {
         };
         account_links::create(conn, new, now).await?;
         let base = self.settings().public_url.as_str().trim_end_matches('/').to_owned();
-        let address = format!("{base}/account/link/{}", issued.token.expose_secret());
+        let mut address = format!("{base}/account/link/{}", issued.token.expose_secret());
+        if !next.is_empty() {
+            address.push_str("?next=");
+            address.extend(utf8_percent_encode(next, NON_ALPHANUMERIC));
+        }
         let letter = letter(user, purpose, &base, address);
         self.post_letter(conn, None, topic(purpose), None, letter, expires_at).await
     }
@@ -173,16 +196,55 @@ impl Control {
         if !account_links::use_up(conn, link.id, now).await? {
             return Err(unusable());
         }
-        users::set_verified(conn, link.user_id, now).await?;
-        users::find(conn, link.user_id).await?.ok_or_else(unusable)
+        let user = users::find(conn, link.user_id).await?.ok_or_else(unusable)?;
+        if user.verified_at.is_none() && purpose != LinkPurpose::Verify {
+            // Whoever made the account may be somebody else: what they left opens nothing from now on.
+            users::set_password(conn, user.id, None).await?;
+            identities::remove_all(conn, user.id).await?;
+            passkeys::remove_all(conn, user.id).await?;
+            login_sessions::revoke_all(conn, user.id, None).await?;
+            account_links::end_all(conn, user.id, Some(LinkPurpose::Verify), now).await?;
+        }
+        users::set_verified(conn, user.id, now).await?;
+        Ok(user)
     }
 
-    /// Confirms an address; gives it.
-    pub async fn verify_email(&self, token: &SecretString) -> Result<String, ControlError> {
-        let mut tx = self.begin().await?;
-        let user = self.used(&mut tx.conn(), token, LinkPurpose::Verify).await?;
+    /// Confirms an address for whoever also shows that the account is theirs: they are signed in to it, or
+    /// know its password. So nobody confirms an account that somebody else made for their address.
+    pub async fn verify_email(
+        &self,
+        token: &SecretString,
+        actor: Option<&Actor>,
+        password: SecretString,
+        from: &Origin,
+    ) -> Result<Confirmed, ControlError> {
+        let mut tx = self.read().await?;
+        let link = self.usable_link(&mut tx.conn(), token, Some(LinkPurpose::Verify)).await?;
+        let user = users::find(&mut tx.conn(), link.user_id).await?.ok_or_else(unusable)?;
         tx.commit().await?;
-        Ok(user.email)
+        let signed_in = actor.is_some_and(|actor| actor.login().is_some() && actor.user == user.id);
+        if signed_in {
+            let mut tx = self.begin().await?;
+            self.used(&mut tx.conn(), token, LinkPurpose::Verify).await?;
+            tx.commit().await?;
+            return Ok(Confirmed { email: user.email, entry: None });
+        }
+        let attempt = self.inner.throttle.log_in(&user.email, &from.address).await?;
+        let stored = user.password_hash.clone();
+        let right = self
+            .with_passwords(move |passwords| passwords.verify(&password, stored.as_deref()))
+            .await?;
+        if !right {
+            let detail = "this is not the password that the account was made with; if you did not make it, or forgot it, have a link to sign in mailed instead";
+            return Err(ControlError::invalid("/password", "wrong_password", detail));
+        }
+        let mut tx = self.begin().await?;
+        let conn = &mut tx.conn();
+        let user = self.used(conn, token, LinkPurpose::Verify).await?;
+        let entry = admit(conn, &user, from, None, self.now()).await?;
+        tx.commit().await?;
+        self.inner.throttle.give_back(attempt).await;
+        Ok(Confirmed { email: user.email, entry: Some(entry) })
     }
 
     /// Signs somebody in who has the link that was mailed to them.

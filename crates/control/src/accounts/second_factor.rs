@@ -8,7 +8,7 @@ use serde_json::json;
 use sluice_domain::UserId;
 use sluice_store::second_factor::{self, TotpFactor};
 use sluice_store::users::{self, User};
-use sluice_store::{Conn, login_sessions};
+use sluice_store::{Conn, login_sessions, passkeys};
 use sluice_vault::{Place, RecoveryCode, TotpSecret};
 
 use super::entry::WRONG_CODE;
@@ -28,6 +28,8 @@ const RECOVERY_CODES: usize = 10;
 pub struct SecondFactorView {
     /// Since when it is asked for; absent where it is not.
     pub since: Option<DateTime<Utc>>,
+    /// Each is a second factor as well.
+    pub passkeys: i64,
     /// Recovery codes that were not used.
     pub codes_left: i64,
     /// Whether the account has a password, which is asked for before a factor is begun.
@@ -80,10 +82,11 @@ impl Control {
         let factor = second_factor::find(conn, actor.user).await?;
         let user = users::find(conn, actor.user).await?;
         let codes_left = second_factor::codes_left(conn, actor.user).await?;
+        let passkeys = passkeys::count(conn, actor.user).await?;
         tx.commit().await?;
         let since = factor.and_then(|factor| factor.confirmed_at);
         let has_password = user.is_some_and(|user| user.password_hash.is_some());
-        Ok(SecondFactorView { since, codes_left, has_password })
+        Ok(SecondFactorView { since, passkeys, codes_left, has_password })
     }
 
     /// Begins a factor for somebody who knows the password (or, where there is none, has just signed
@@ -148,11 +151,16 @@ impl Control {
         actor: &Actor,
         code: &SecretString,
     ) -> Result<(), ControlError> {
+        if self.second_factor(actor).await?.since.is_none() {
+            return Err(not_on());
+        }
         let attempt = self.stepping_up(actor).await?;
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();
         self.prove(conn, actor.user, code).await?.ok_or_else(wrong_code)?;
-        second_factor::remove(conn, actor.user).await?;
+        if !second_factor::remove(conn, actor.user).await? {
+            return Err(not_on());
+        }
         let words = "Two-step sign-in was turned off";
         self.noted(conn, actor, "user.second_factor_off", words).await?;
         tx.commit().await?;
@@ -178,9 +186,10 @@ impl Control {
         Ok(codes)
     }
 
-    /// Counts a code of somebody who is signed in and has the factor on.
+    /// Counts a code of somebody who is signed in and has a factor on.
     async fn stepping_up(&self, actor: &Actor) -> Result<Try, ControlError> {
-        if self.second_factor(actor).await?.since.is_none() {
+        let view = self.second_factor(actor).await?;
+        if view.since.is_none() && view.passkeys == 0 {
             return Err(not_on());
         }
         self.inner.throttle.code(actor.user).await
@@ -226,10 +235,9 @@ impl Control {
         code: &SecretString,
     ) -> Result<Option<Proven>, ControlError> {
         let factor = second_factor::find(conn, user).await?;
-        let Some(factor) = factor.filter(|factor| factor.confirmed_at.is_some()) else {
-            return Ok(None);
-        };
-        if self.is_code(conn, &factor, &digits(code)).await? {
+        if let Some(factor) = factor.filter(|factor| factor.confirmed_at.is_some())
+            && self.is_code(conn, &factor, &digits(code)).await?
+        {
             return Ok(Some(Proven::App));
         }
         let Some(hash) = RecoveryCode::hash_of(user.uuid(), code.expose_secret()) else {
@@ -288,7 +296,7 @@ impl Control {
         Enrolment { uri: SecretString::from(uri), secret: base32 }
     }
 
-    async fn new_codes(
+    pub(super) async fn new_codes(
         &self,
         conn: &mut Conn<'_>,
         user: UserId,
@@ -301,7 +309,7 @@ impl Control {
     }
 
     /// Tells the owner and the audit logs.
-    async fn noted(
+    pub(super) async fn noted(
         &self,
         conn: &mut Conn<'_>,
         actor: &Actor,

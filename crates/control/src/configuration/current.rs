@@ -7,6 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sluice_domain::{GrantId, ObjectKind, PolicyId, ServerId, ServerSettings};
 use sluice_store::configuration::{self, AppliedObject};
 use sluice_store::grants::{self, Grant, GrantFilter};
+use sluice_store::join_domains::{self, JoinDomain};
 use sluice_store::policies::{self, Policy};
 use sluice_store::servers::{self, Server};
 use sluice_store::workspaces::{self, Counts};
@@ -25,6 +26,8 @@ const PIECE: i64 = 1_000;
 pub(super) struct Current {
     /// The workspace's shown name.
     pub(super) name: String,
+    /// The e-mail domains whose people may join, by name.
+    pub(super) join_domains: Vec<JoinDomain>,
     /// By name.
     pub(super) servers: Vec<CurrentServer>,
     pub(super) applied: Vec<AppliedObject>,
@@ -86,6 +89,7 @@ impl Control {
         let workspace = admin.workspace;
         let row = workspaces::find(conn, workspace).await?;
         let name = row.ok_or(ControlError::NotFound("workspace"))?.name;
+        let join_domains = join_domains::list(conn, workspace).await?;
         let counts = workspaces::counts(conn, workspace).await?;
         let applied = configuration::list(conn, workspace).await?;
         let rows = all_servers(conn, admin).await?;
@@ -100,7 +104,7 @@ impl Control {
             servers.push(CurrentServer { row, headers, policies, grants });
         }
         servers.sort_by_cached_key(|server| key(&server.row.name));
-        Ok(Current { name, servers, applied, counts })
+        Ok(Current { name, join_domains, servers, applied, counts })
     }
 
     fn opened(&self, admin: &Admin, server: &Server) -> Result<UpstreamHeaders, ControlError> {

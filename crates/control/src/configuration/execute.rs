@@ -191,7 +191,17 @@ impl Run<'_> {
         match step {
             Step::Nothing => {}
             Step::Forget(object) => return Ok(Some(object)),
-            Step::Rename(name) => control.rename_workspace(admin, &name).await?,
+            Step::Workspace { name, gone, new } => {
+                if let Some(name) = name {
+                    control.rename_workspace(admin, &name).await?;
+                }
+                for id in gone {
+                    control.remove_join_domain(admin, id).await?;
+                }
+                for (domain, role) in new {
+                    control.add_join_domain(admin, &domain, role).await?;
+                }
+            }
             Step::Connect(form) => {
                 let connected = control.connect(admin, *form).await?;
                 let (id, name) = (connected.server.id, connected.server.name);

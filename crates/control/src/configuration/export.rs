@@ -33,6 +33,13 @@ fn write(current: &Current, now: chrono::DateTime<chrono::Utc>) -> Files {
     let (mut files, mut names) = (Files::new(), Names::default());
     let mut out = HEAD.to_owned();
     let _ = write!(out, "workspace:\n  name: {}\n", scalar(&current.name));
+    if !current.join_domains.is_empty() {
+        out.push_str("  join_domains:\n");
+    }
+    for one in &current.join_domains {
+        let (domain, role) = (scalar(&one.domain), one.role);
+        let _ = writeln!(out, "    - domain: {domain}\n      role: {role}");
+    }
     if !current.servers.is_empty() {
         out.push_str("servers:\n");
     }

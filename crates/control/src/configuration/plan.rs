@@ -5,6 +5,7 @@ mod grants;
 mod leftovers;
 mod policies;
 mod servers;
+mod workspace;
 
 use std::collections::BTreeSet;
 
@@ -240,7 +241,7 @@ impl<'a> Planner<'a> {
 
     /// The plan, or everything that is wrong.
     pub(super) async fn plan(mut self, wanted: &Wanted) -> Result<Plan, ControlError> {
-        self.workspace(wanted);
+        self.workspace(wanted).await?;
         for server in &wanted.servers {
             self.server(server, wanted).await?;
         }
@@ -250,26 +251,6 @@ impl<'a> Planner<'a> {
         self.items.sort_by_key(|item| item.step.phase());
         let unmanaged = unmanaged(self.current, &self.named);
         Ok(Plan { items: self.items, options: self.options.clone(), unmanaged })
-    }
-
-    fn workspace(&mut self, wanted: &Wanted) {
-        let Some(name) = wanted.name.as_ref().map(|name| &name.value) else { return };
-        let (was, id) = (&self.current.name, self.admin.workspace.uuid());
-        let kind = ObjectKind::Workspace;
-        let mut shown = PlannedChange::new(Action::Unchanged, kind, None, name);
-        let mut step = Step::Nothing;
-        // An import fills a workspace that has its own name.
-        let keeps = !self.options.remember && !self.options.overwrite;
-        if was != name && !keeps {
-            shown.action = Action::Update;
-            shown.fields = vec![field("name", Some(was.as_str()), Some(name.as_str()))];
-            // Every workspace has some name: taking it over harms nobody.
-            let left = self.current.left(kind, id).is_some();
-            shown.drift = if left { self.drift(kind, id, was) } else { None };
-            step = Step::Rename(name.clone());
-        }
-        let remember = Some((String::new(), name.clone()));
-        self.items.push(Item { shown, step, object: Some(id), remember });
     }
 
     /// Whether the object is as it was left when it was applied.

@@ -1,7 +1,7 @@
 //! The steps of a plan: each is one operation that a member could do as well, so that checks, admin
 //! events and the change feed are the same.
 
-use sluice_domain::{GrantId, PolicyId, PolicyKind, ServerId};
+use sluice_domain::{GrantId, JoinDomainId, PolicyId, PolicyKind, Role, ServerId};
 use uuid::Uuid;
 
 use crate::{GrantForm, GrantPatch, PolicyForm, ServerForm, ServerPatch};
@@ -10,7 +10,12 @@ use crate::{GrantForm, GrantPatch, PolicyForm, ServerForm, ServerPatch};
 #[derive(Debug)]
 pub(super) enum Step {
     Nothing,
-    Rename(String),
+    /// The workspace's name, domains to take away, and domains to add; each where it changes.
+    Workspace {
+        name: Option<String>,
+        gone: Vec<JoinDomainId>,
+        new: Vec<(String, Role)>,
+    },
     Connect(Box<ServerForm>),
     EditServer(ServerId, i64, Box<ServerPatch>),
     CreatePolicy {
@@ -48,7 +53,7 @@ impl Step {
     /// other way round when things go.
     pub(super) fn phase(&self) -> u8 {
         match self {
-            Self::Nothing | Self::Rename(_) => 0,
+            Self::Nothing | Self::Workspace { .. } => 0,
             Self::Connect(_) | Self::EditServer(..) => 1,
             Self::CreatePolicy { .. } | Self::SavePolicy { .. } => 2,
             Self::CreateGrant { .. } | Self::EditGrant { .. } => 3,

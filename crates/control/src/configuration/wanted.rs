@@ -8,7 +8,7 @@ mod server;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use sluice_domain::{PolicyKind, ServerSettings};
+use sluice_domain::{PolicyKind, Role, ServerSettings};
 
 use super::MAIN;
 use super::node;
@@ -22,6 +22,8 @@ use crate::{Fault, text};
 pub(super) struct Wanted {
     /// The workspace's shown name; `None`: it stays.
     pub(super) name: Option<At<String>>,
+    /// The e-mail domains whose people may join; `None`: they stay.
+    pub(super) join_domains: Option<Vec<(At<String>, Role)>>,
     pub(super) servers: Vec<WantedServer>,
 }
 
@@ -121,15 +123,51 @@ pub fn needs(main: &str) -> Needs {
 fn top(here: &Here<'_>, files: &BTreeMap<String, String>, faults: &mut Faults) -> Wanted {
     let fields = here.fields(&["sluice", "workspace", "servers"], faults);
     version(&fields, faults);
-    let name = fields.get("workspace").and_then(|workspace| {
-        let name = workspace.fields(&["name"], faults).text("name", faults)?;
-        name.read(faults, |name| text::name("", name))
-    });
+    let workspace =
+        fields.get("workspace").map(|here| here.fields(&["name", "join_domains"], faults));
+    let name = workspace
+        .as_ref()
+        .and_then(|fields| fields.text("name", faults)?.read(faults, |name| text::name("", name)));
+    let join_domains = workspace.as_ref().and_then(|fields| join_domains(fields, faults));
     let servers = fields.list("servers", faults);
     let servers: Vec<_> =
         servers.iter().filter_map(|one| server::read(one, files, faults)).collect();
     once("server", servers.iter().map(|server| &server.name), faults);
-    Wanted { name, servers }
+    Wanted { name, join_domains, servers }
+}
+
+fn join_domains(fields: &Fields<'_>, faults: &mut Faults) -> Option<Vec<(At<String>, Role)>> {
+    let list = fields.get("join_domains")?.list(faults);
+    let mut all = Vec::new();
+    for here in list {
+        let one = here.fields(&["domain", "role"], faults);
+        let domain = one
+            .need("domain", faults)
+            .and_then(|domain| domain.read(faults, |domain| crate::join_domains::read("", domain)));
+        let role = match one.text("role", faults) {
+            None => Some(Role::Viewer),
+            Some(word) => word
+                .read(faults, |word| match word.parse::<Role>() {
+                    Ok(role) => crate::join_domains::read_role("", role),
+                    Err(_) => Err(Fault::new(
+                        "",
+                        "unknown_role",
+                        "the role is `viewer` or `policy_manager`",
+                    )),
+                })
+                .map(|role| role.value),
+        };
+        if let (Some(domain), Some(role)) = (domain, role) {
+            all.push((domain, role));
+        }
+    }
+    once("domain", all.iter().map(|(domain, _)| domain), faults);
+    if all.len() > crate::MAX_JOIN_DOMAINS {
+        let detail = format!("there can be {} domains", crate::MAX_JOIN_DOMAINS);
+        faults.push(fields.place.fault("too_many", detail));
+    }
+    all.sort_by(|(a, _), (b, _)| a.value.cmp(&b.value));
+    Some(all)
 }
 
 /// `sluice: 1` says which form the file has, so that a later form is not misread.

@@ -87,6 +87,8 @@ impl Control {
     ) -> Result<User, ControlError> {
         let now = self.now();
         let name = text::line("/name", &vouched.name, text::MAX_NAME_CHARS).unwrap_or_default();
+        // Somebody asked for an account with this address, and nobody proved it: the provider does.
+        users::forget_pending(conn, email).await?;
         if users::find_by_email(conn, email).await?.is_some() {
             let label = &provider.label;
             let detail = format!(

@@ -3,10 +3,9 @@
 
 use serde_json::{Value, json};
 use sluice_store::workspaces::{self, Workspace};
-use sluice_store::{Conn, login_sessions};
+use sluice_store::{Conn, login_sessions, members};
 
 use super::{Provider, refuse};
-use crate::accounts::login_only;
 use crate::audit::{self, Event};
 use crate::{Actor, Admin, Control, ControlError, Proof, Viewer};
 
@@ -82,42 +81,37 @@ impl Control {
         }))
     }
 
-    /// Asks for a provider from now on, or for none. Whoever sets it came by it themselves: so at least
-    /// one admin is never locked out.
+    /// Asks for a provider from now on, or for none. At least one admin can come by it, so that nobody is
+    /// locked out: the caller, or with an API token any.
     pub async fn require_provider(
         &self,
         admin: &Admin,
         name: Option<&str>,
     ) -> Result<(), ControlError> {
-        login_only(&admin.actor)?;
-        let provider = match name {
-            None => None,
-            Some(name) => {
-                let found = self.providers().iter().find(|one| one.name == name);
-                Some(found.ok_or_else(|| {
-                    ControlError::invalid(
-                        "/provider",
-                        "unknown_provider",
-                        "choose a provider of the list",
-                    )
-                })?)
-            }
-        };
-        let now = self.now();
         let mut tx = self.begin_in(admin.workspace).await?;
-        let conn = &mut tx.conn();
-        if let (Some(provider), Some(login)) = (provider, admin.actor.login()) {
-            let came_by = login_sessions::issuer(conn, admin.actor.user, login).await?;
-            if came_by.as_ref() != Some(&provider.issuer) {
-                return Err(ControlError::Conflict {
-                    code: "come_by_it_first",
-                    pointer: Some("/provider"),
-                    detail: format!(
-                        "sign in by {} yourself first, at `/login/with/{}`; else you would lock yourself out",
-                        provider.label, provider.name
-                    ),
-                });
-            }
+        self.ask_for_provider(&mut tx.conn(), admin, name).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// The same, as a part of something larger. A provider is named by its name or its address.
+    pub(crate) async fn ask_for_provider(
+        &self,
+        conn: &mut Conn<'_>,
+        admin: &Admin,
+        name: Option<&str>,
+    ) -> Result<(), ControlError> {
+        let named = |name: &str| {
+            let found = self.providers().iter().find(|one| one.name == name || one.issuer == name);
+            found.ok_or_else(|| {
+                let detail = "there is no such sign-in provider here; the operator sets them up";
+                ControlError::invalid("/provider", "unknown_provider", detail)
+            })
+        };
+        let provider = name.map(named).transpose()?;
+        let now = self.now();
+        if let Some(provider) = provider {
+            somebody_comes_by(conn, admin, provider).await?;
         }
         let workspace = workspaces::find(conn, admin.workspace).await?;
         let workspace = workspace.ok_or(ControlError::NotFound("workspace"))?;
@@ -131,7 +125,32 @@ impl Control {
         let event = Event::new("workspace.require_provider", object);
         let event = event.before(&before).after(&after);
         audit::record(conn, admin.workspace, &admin.actor, event, now).await?;
-        tx.commit().await?;
         Ok(())
     }
+}
+
+/// Refuses where no admin could come in any more.
+async fn somebody_comes_by(
+    conn: &mut Conn<'_>,
+    admin: &Admin,
+    provider: &Provider,
+) -> Result<(), ControlError> {
+    let Provider { name, label, issuer, .. } = provider;
+    let (comes, detail) = if let Some(login) = admin.actor.login() {
+        let came_by = login_sessions::issuer(conn, admin.actor.user, login).await?;
+        let detail = format!(
+            "sign in by {label} yourself first, at `/login/with/{name}`; else you would lock yourself out"
+        );
+        (came_by.as_ref() == Some(issuer), detail)
+    } else {
+        let linked = members::has_admin_of_issuer(conn, admin.workspace, issuer).await?;
+        let detail = format!(
+            "no admin of this workspace is linked to {label}: let one link it on their account's page, or all would be locked out"
+        );
+        (linked, detail)
+    };
+    if comes {
+        return Ok(());
+    }
+    Err(ControlError::Conflict { code: "come_by_it_first", pointer: Some("/provider"), detail })
 }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use secrecy::ExposeSecret as _;
-use sluice_control::{SignUp, Signup};
+use sluice_control::{SignUp, SignedUp, Signup};
 use sluice_domain::LinkPurpose;
 use sluice_store::Db;
 use sluice_store::users;
@@ -24,7 +24,9 @@ pub(crate) async fn with_mail(db: Db) -> (World, SmtpServer) {
 pub(crate) async fn token(world: &World, mails: &SmtpServer, count: usize) -> String {
     let got = mailed(world, mails, count).await;
     let newest = got.last().expect("a mail");
-    newest.link("/account/link/").expect("a link").rsplit_once('/').expect("its token").1.to_owned()
+    let link = newest.link("/account/link/").expect("a link");
+    let link = link.split('?').next().unwrap_or_default();
+    link.rsplit_once('/').expect("its token").1.to_owned()
 }
 
 /// Sends what is to be sent until so many mails came in all.
@@ -62,12 +64,22 @@ on_both! {
         assert_eq!(code(world.control.log_in_by_link(&secret(&link), &origin()).await), "not_found");
         assert_eq!(code(world.control.reset_by_link(&secret(&link), secret("another long one"), &origin()).await), "not_found");
         assert!(!verified(&world).await, "looking confirms nothing");
-        assert_eq!(world.control.verify_email(&secret(&link)).await.expect("confirms"), EMAIL);
+        let confirm = async |actor, typed| {
+            world.control.verify_email(&secret(&link), actor, secret(typed), &origin()).await
+        };
+        // The link alone confirms nothing: somebody else may have made the account.
+        let bob = world.person("bob@example.test").await;
+        for stranger in [None, Some(&bob)] {
+            assert_eq!(code(confirm(stranger, "not the password").await), "wrong_password");
+        }
+        assert!(!verified(&world).await);
+        let done = confirm(Some(&actor), "").await.expect("its owner is signed in");
+        assert_eq!((done.email.as_str(), done.entry.is_none()), (EMAIL, true));
         assert!(verified(&world).await);
-        assert_eq!(code(world.control.verify_email(&secret(&link)).await), "not_found");
+        assert_eq!(code(confirm(Some(&actor), "").await), "not_found");
         world.control.send_verification(&actor).await.expect("nothing to do");
-        world.control.deliver_due().await.expect("sends nothing");
-        assert_eq!(mails.mails().len(), 2);
+        let told = mailed(&world, &mails, 3).await;
+        assert_eq!((told.len(), told[2].to.as_str()), (3, "bob@example.test"));
     }
 
     async fn a_mailed_link_signs_in_once_and_in_time(db: Db) {
@@ -142,9 +154,11 @@ on_both! {
     async fn without_mail_it_is_said_and_nothing_is_kept(world: World) {
         world.sign_up(EMAIL).await.expect("signs up");
         assert_eq!(code(world.control.ask_link(EMAIL, LinkPurpose::Reset, &origin()).await), "no_mail");
-        let form = SignUp { email: "bob@example.test".into(), password: secret(PASSWORD), name: String::new(), invite: None };
-        let login = complete(world.control.sign_up(form, &origin()).await.expect("signs up"));
-        let actor = world.actor(&login).await;
+        let form = SignUp { email: "bob@example.test".into(), password: secret(PASSWORD), name: String::new(), invite: None, next: String::new() };
+        let SignedUp::In(entry) = world.control.sign_up(form, &origin()).await.expect("signs up") else {
+            panic!("no mail is sent");
+        };
+        let actor = world.actor(&complete(entry)).await;
         assert_eq!(code(world.control.send_verification(&actor).await), "no_mail");
         assert_eq!(world.control.sweep().await.expect("sweeps").links, 0);
     }

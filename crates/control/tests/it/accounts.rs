@@ -87,6 +87,7 @@ on_both! {
             password: secret("short"),
             name: "a\u{202e}b".to_owned(),
             invite: None,
+            next: String::new(),
         };
         let refused = world.control.sign_up(form, &origin()).await.expect_err("refused");
         let faults: Vec<_> = refused.faults().into_iter().map(|f| (f.pointer, f.code.into_owned())).collect();
@@ -103,6 +104,7 @@ on_both! {
             password: secret("somebody else's idea"),
             name: String::new(),
             invite: None,
+            next: String::new(),
         };
         assert_eq!(code(world.control.sign_up(form, &origin()).await), "email_taken");
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 use sluice_control::{
     Actor, Admin, Bounds, Connected, Control, ControlError, ControlParts, ControlSettings, Entry,
-    LoggedIn, Origin, Permission, PolicyManager, Provider, ServerForm, SignUp, Signup, Viewer,
+    LoggedIn, Origin, Permission, PolicyManager, Provider, ServerForm, SignUp, SignedUp, Signup,
+    Viewer,
 };
 use sluice_domain::{Role, ServerId};
 use sluice_limits::Counters;
-use sluice_store::Db;
+use sluice_store::{Db, users};
 use sluice_testkit::db::{FreshDatabase, FromFresh};
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, TestClock, TlsFront};
@@ -177,9 +178,31 @@ impl World {
             email: email.to_owned(),
             password: secret(PASSWORD),
             name: String::new(),
-            invite,
+            invite: invite.clone(),
+            next: String::new(),
         };
-        self.control.sign_up(form, &origin()).await.map(complete)
+        match self.control.sign_up(form, &origin()).await? {
+            SignedUp::In(entry) => Ok(complete(entry)),
+            SignedUp::Mailed => self.settled(email, invite).await,
+        }
+    }
+
+    /// Somebody whose account is as one was before mail was set up: open, and its address not confirmed.
+    async fn settled(
+        &self,
+        email: &str,
+        invite: Option<SecretString>,
+    ) -> Result<LoggedIn, ControlError> {
+        let mut tx = self.db.begin().await.expect("begins");
+        let conn = &mut tx.conn();
+        let user = users::find_by_email(conn, email).await.expect("answers").expect("there");
+        users::set_settled(conn, user.id).await.expect("settles");
+        tx.commit().await.expect("commits");
+        let login = complete(self.control.log_in(email, secret(PASSWORD), &origin()).await?);
+        if let Some(invite) = invite {
+            self.control.accept_invite(&self.actor(&login).await, &invite).await?;
+        }
+        Ok(login)
     }
 
     pub(crate) async fn actor(&self, login: &LoggedIn) -> Actor {

@@ -2,7 +2,7 @@
 //! never locked out.
 
 use secrecy::ExposeSecret as _;
-use sluice_control::{Admin, EventFilter, Page, Signup, Viewer};
+use sluice_control::{Admin, EventFilter, Page, Signup, Viewer, WorkspacePatch};
 use sluice_domain::Role;
 use sluice_store::Db;
 use sluice_testkit::on_both;
@@ -46,12 +46,29 @@ on_both! {
         let api = operator(&world).api_token(ANN, "acme", Role::Admin, false).await.expect("makes");
         let token = world.control.who_by_api_token(api.token.expose_secret(), "").await.expect("answers").expect("known");
         let by_token: Admin = world.control.enter(&token, "acme").await.expect("goes on");
-        assert_eq!(code(world.control.require_provider(&by_token, None).await), "login_needed");
-        world.control.require_provider(&admin, None).await.expect("lifts it");
+        world.control.require_provider(&by_token, None).await.expect("lifts it");
         world.control.enter::<Viewer>(&viewer.actor, "acme").await.expect("in any way again");
         let filter = EventFilter { action: Some("workspace.require_provider".to_owned()), ..EventFilter::default() };
         let events = world.control.admin_events(&admin, &filter, Page::first(9)).await.expect("lists").items;
         assert_eq!((events.len(), &events[1].after), (2, &Some(serde_json::json!({"issuer": issuer.url()}))));
+    }
+
+    async fn a_token_asks_for_a_provider_only_where_an_admin_is_linked_to_it(db: Db) {
+        let (world, issuer) = vouched(db, Signup::Open).await;
+        let admin = world.workspace("Acme", ANN).await;
+        let viewer: Viewer = world.member(&admin, "vic@example.test", Role::Viewer).await;
+        let api = operator(&world).api_token(ANN, "acme", Role::Admin, false).await.expect("makes");
+        let token = world.control.who_by_api_token(api.token.expose_secret(), "").await.expect("answers").expect("known");
+        let by_token: Admin = world.control.enter(&token, "acme").await.expect("enters");
+        // Who is no admin leaves no admin in.
+        link(&world, &issuer, &viewer.actor).await.expect("links");
+        let patch = WorkspacePatch { name: Some("Other"), provider: Some(Some("acme")), ..WorkspacePatch::default() };
+        assert_eq!(code(world.control.change_workspace(&by_token, patch).await), "come_by_it_first");
+        let card = world.control.workspace_card(&world.control.enter::<Admin>(&admin.actor, "acme").await.expect("open")).await;
+        assert_eq!(card.expect("answers").name, "Acme", "all or nothing");
+        world.control.set_role(&admin, viewer.actor.user, Role::Admin).await.expect("promotes");
+        world.control.change_workspace(&by_token, patch).await.expect("an admin is linked");
+        assert_eq!(code(world.control.enter::<Viewer>(&admin.actor, "acme").await), "provider_required");
     }
 
     async fn a_provider_that_is_gone_is_lifted_by_the_operator(db: Db) {

@@ -73,9 +73,9 @@ struct BegunPage {
 
 #[derive(Debug, Template)]
 #[template(path = "auth/recovery_codes.html")]
-struct CodesPage {
-    frame: AuthFrame,
-    codes: Vec<String>,
+pub(super) struct CodesPage {
+    pub(super) frame: AuthFrame,
+    pub(super) codes: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use sluice_control::{ControlError, Entry};
 use sluice_web::{ClientAddress, Csrf, Form, MaybeActor, UserAgent, WebState, half_token};
 
-use super::{Asked, AuthFrame, enter, onward, origin};
+use super::{Asked, AuthFrame, enter, onward, origin, passkey_script};
 use crate::DashboardState;
 use crate::desk::Answer;
 use crate::faults::{Faults, sentence};
@@ -32,6 +32,7 @@ struct CodePage {
     problem: Option<String>,
     code: Field,
     next: String,
+    passkey: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,7 +43,7 @@ struct Input {
     next: String,
 }
 
-fn form(asked: Asked, next: &str, faults: &Faults) -> Response {
+fn form(state: &DashboardState, asked: Asked, next: &str, faults: &Faults) -> Response {
     let page = CodePage {
         frame: AuthFrame::new(&asked.headers, &asked.uri, &asked.csrf),
         problem: faults.rest(&["/code"]),
@@ -55,6 +56,7 @@ fn form(asked: Asked, next: &str, faults: &Faults) -> Response {
             .focus()
             .error(faults.at("/code")),
         next: local(next).unwrap_or_default().to_owned(),
+        passkey: passkey_script(state),
     };
     (asked.csrf, page::private(faults.status, &page)).into_response()
 }
@@ -73,7 +75,7 @@ async fn show(
     if half_token(&WebState::from_ref(&state), &headers).is_none() {
         return Redirect::to(&carry("/login", local(&input.next))).into_response();
     }
-    form(Asked { headers, uri, csrf }, &input.next, &Faults::none())
+    form(&state, Asked { headers, uri, csrf }, &input.next, &Faults::none())
 }
 
 async fn send(
@@ -97,7 +99,7 @@ async fn send(
         }
         Err(error) => {
             let faults = Faults::of(error)?;
-            Ok(form(Asked { headers, uri, csrf }, &input.next, &faults))
+            Ok(form(&state, Asked { headers, uri, csrf }, &input.next, &faults))
         }
     }
 }

@@ -8,11 +8,11 @@ use axum::routing::{get, post};
 use http::{HeaderMap, StatusCode, Uri};
 use secrecy::SecretString;
 use serde::Deserialize;
-use sluice_control::LinkCard;
+use sluice_control::{Actor, Confirmed, LinkCard};
 use sluice_domain::LinkPurpose;
-use sluice_web::{ClientAddress, Csrf, Form, SignedIn, UserAgent};
+use sluice_web::{ClientAddress, Csrf, Form, MaybeActor, SignedIn, UserAgent};
 
-use super::{Asked, AuthFrame, enter, origin};
+use super::{Asked, AuthFrame, enter, onward, origin};
 use crate::DashboardState;
 use crate::desk::{Answer, refuse};
 use crate::faults::Faults;
@@ -117,7 +117,8 @@ struct LinkPage {
     frame: AuthFrame,
     problem: Option<String>,
     card: LinkCard,
-    password: Field,
+    /// Where one is asked for.
+    password: Option<Field>,
 }
 
 impl LinkPage {
@@ -132,32 +133,63 @@ impl LinkPage {
     fn resets(&self) -> bool {
         self.card.purpose == LinkPurpose::Reset
     }
+
+    fn verifies(&self) -> bool {
+        self.card.purpose == LinkPurpose::Verify
+    }
 }
 
-async fn link_form(state: &DashboardState, asked: Asked, token: &str, faults: &Faults) -> Answer {
+/// What the link asks for besides its button; nothing of somebody who is signed in to the account.
+fn password(purpose: LinkPurpose, own: bool) -> Option<Field> {
+    let field = |label| Field::new("password", "password", label).required().focus();
+    match purpose {
+        LinkPurpose::Verify => (!own).then(|| {
+            field("Your password")
+                .hint("The one that you typed when you made the account.")
+                .complete("current-password")
+        }),
+        LinkPurpose::SignIn => None,
+        LinkPurpose::Reset => Some(
+            field("New password")
+                .hint("At least 10 characters. A password manager's is best.")
+                .complete("new-password"),
+        ),
+    }
+}
+
+async fn link_form(
+    state: &DashboardState,
+    asked: Asked,
+    (token, actor): (&str, Option<&Actor>),
+    faults: &Faults,
+) -> Answer {
     let card = state.control().link_card(&SecretString::from(token)).await.map_err(refuse)?;
+    let own = actor.is_some_and(|actor| actor.email == card.email);
     let page = LinkPage {
         frame: AuthFrame::new(&asked.headers, &asked.uri, &asked.csrf),
         problem: faults.rest(&["/password"]),
+        password: password(card.purpose, own).map(|field| field.error(faults.at("/password"))),
         card,
-        password: Field::new("password", "password", "New password")
-            .hint("At least 10 characters. A password manager's is best.")
-            .complete("new-password")
-            .required()
-            .focus()
-            .error(faults.at("/password")),
     };
     Ok((asked.csrf, page::private(faults.status, &page)).into_response())
 }
 
 async fn link_page(
     State(state): State<DashboardState>,
+    MaybeActor(actor): MaybeActor,
     csrf: Csrf,
     headers: HeaderMap,
     uri: Uri,
     Path(token): Path<String>,
 ) -> Answer {
-    link_form(&state, Asked { headers, uri, csrf }, &token, &Faults::none()).await
+    let asked = Asked { headers, uri, csrf };
+    link_form(&state, asked, (&token, actor.as_ref()), &Faults::none()).await
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Going {
+    #[serde(default)]
+    next: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -168,31 +200,36 @@ struct NewPassword {
 
 async fn follow(
     State(state): State<DashboardState>,
+    MaybeActor(actor): MaybeActor,
     (address, agent): (ClientAddress, UserAgent),
-    csrf: Csrf,
-    headers: HeaderMap,
-    uri: Uri,
+    (csrf, headers, uri): (Csrf, HeaderMap, Uri),
     Path(token): Path<String>,
+    Query(going): Query<Going>,
     Form(input): Form<NewPassword>,
 ) -> Answer {
     let (control, secret) = (state.control(), SecretString::from(token.clone()));
-    let from = origin(address, agent);
+    let (from, typed) = (origin(address, agent), SecretString::from(input.password));
     let purpose = control.link_card(&secret).await.map_err(refuse)?.purpose;
     let login = match purpose {
         LinkPurpose::Verify => {
-            let email = control.verify_email(&secret).await.map_err(refuse)?;
-            return Ok(flash::done("/account", &format!("Confirmed: {email} is yours.")));
+            match control.verify_email(&secret, actor.as_ref(), typed, &from).await {
+                Ok(Confirmed { email, entry: None }) => {
+                    let said = format!("Confirmed: {email} is yours.");
+                    return Ok(flash::done("/account", &said));
+                }
+                Ok(Confirmed { entry: Some(entry), .. }) => Ok(entry),
+                Err(error) => Err(error),
+            }
         }
         LinkPurpose::SignIn => control.log_in_by_link(&secret, &from).await,
-        LinkPurpose::Reset => {
-            control.reset_by_link(&secret, SecretString::from(input.password), &from).await
-        }
+        LinkPurpose::Reset => control.reset_by_link(&secret, typed, &from).await,
     };
     match login {
-        Ok(login) => Ok(enter(&state, &headers, &login, "/w")),
+        Ok(login) => Ok(enter(&state, &headers, &login, onward(&going.next))),
         Err(error) => {
             let faults = Faults::of(error)?;
-            link_form(&state, Asked { headers, uri, csrf }, &token, &faults).await
+            let asked = Asked { headers, uri, csrf };
+            link_form(&state, asked, (&token, actor.as_ref()), &faults).await
         }
     }
 }

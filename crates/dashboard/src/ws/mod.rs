@@ -9,6 +9,7 @@ mod connect;
 mod grant;
 mod grant_new;
 mod grants;
+mod join_domains;
 mod limit_rows;
 mod limits;
 mod logs;
@@ -91,6 +92,8 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/settings/name", post(settings::rename))
         .route("/w/{ws}/settings/slug", post(settings::slug))
         .route("/w/{ws}/settings/provider", post(settings::require_provider))
+        .route("/w/{ws}/settings/join-domains", post(join_domains::add))
+        .route("/w/{ws}/settings/join-domains/{id}/remove", post(join_domains::remove))
         .route("/w/{ws}/settings/hand-over", post(settings::hand_over))
         .route("/w/{ws}/settings/delete", post(settings::delete))
 }

@@ -7,6 +7,7 @@ use sluice_control::{Admin, Page, RequiredProvider, WorkspaceCard};
 use sluice_domain::{Role, UserId};
 use sluice_web::Form;
 
+use super::join_domains::{self, JoinPart};
 use crate::desk::{Answer, Desk, WsFrame, refuse, status};
 use crate::faults::Faults;
 use crate::filters;
@@ -33,6 +34,7 @@ struct SettingsPage {
     confirm: Field,
     /// Absent where no provider is set up and none is asked for.
     provider: Option<Select>,
+    join: JoinPart,
 }
 
 impl SettingsPage {
@@ -60,9 +62,13 @@ pub(crate) struct Input {
     #[serde(default)]
     confirm: String,
     provider: Option<String>,
+    #[serde(default)]
+    pub(super) domain: String,
+    #[serde(default)]
+    pub(super) role: String,
 }
 
-async fn page(desk: Desk<Admin>, input: Input, faults: &Faults) -> Answer {
+pub(super) async fn page(desk: Desk<Admin>, input: Input, faults: &Faults) -> Answer {
     let (name, slug) = (desk.access().workspace_name.clone(), desk.access().slug.clone());
     let control = &desk.control;
     let own = desk.access().actor.user;
@@ -84,9 +90,12 @@ async fn page(desk: Desk<Admin>, input: Input, faults: &Faults) -> Answer {
         (LEAVE, "Leave the workspace"),
     ];
     let provider = provider(&desk, input.provider.as_deref(), faults).await?;
+    let join = join_domains::part(&desk, &input, faults).await?;
+    let told = ["/name", "/slug", "/member", "/confirm", "/provider", "/domain", "/role"];
     let page = SettingsPage {
         provider,
-        problem: faults.rest(&["/name", "/slug", "/member", "/confirm", "/provider"]),
+        join,
+        problem: faults.rest(&told),
         card: control.workspace_card(desk.viewer()).await.map_err(refuse)?,
         member,
         stay: Select::new("stay", "And you", stays, &input.stay),

@@ -25,14 +25,19 @@ async fn with_mail() -> (World, SmtpServer) {
 
 /// The path of the link in the newest mail, after so many in all.
 async fn link(world: &World, mails: &SmtpServer, count: usize) -> String {
+    told(world, mails, count).await;
+    let link = mails.mails()[count - 1].link("/account/link/").expect("a link");
+    link.strip_prefix("http://localhost:8080").expect("of this place").to_owned()
+}
+
+/// Sends what is to be sent until so many mails came in all.
+async fn told(world: &World, mails: &SmtpServer, count: usize) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while mails.mails().len() < count {
         assert!(std::time::Instant::now() < deadline, "no mail comes");
         world.control.deliver_due().await.expect("sends");
         tokio::task::yield_now().await;
     }
-    let link = mails.mails()[count - 1].link("/account/link/").expect("a link");
-    link.strip_prefix("http://localhost:8080").expect("of this place").to_owned()
 }
 
 async fn ask(browser: &mut Browser, email: &str, purpose: &str) -> String {
@@ -45,16 +50,33 @@ async fn ask(browser: &mut Browser, email: &str, purpose: &str) -> String {
 #[tokio::test]
 async fn a_link_by_mail_signs_in_and_sets_a_password() {
     let (world, mails) = with_mail().await;
-    let mut ann = world.admin().await;
-    ann.get("/account").await.says("Confirm your address");
+    // Signing up says the same whether there is an account, and opens nothing by itself.
+    let mut ann = world.browser();
+    let typed = [("email", "ann@example.test"), ("password", PASSWORD)];
+    let page = ann.submit("/signup?next=%2Fworkspaces%2Fnew", &typed).await;
+    page.says("Look into your mail").says("A mail is on its way to ann@example.test.");
+    let of_new = crate::browser::plain(&page.body);
+    assert_eq!(ann.get("/account").await.status, StatusCode::SEE_OTHER);
     let confirm = link(&world, &mails, 1).await;
+    ann.get(&confirm).await.says("The one that you typed when you made the account.");
+    let page = ann.submit_to(&confirm, &confirm, &[("password", "somebody else's")]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    page.says("have a link to sign in mailed instead");
+    let done = ann.submit_to(&confirm, &confirm, &[("password", PASSWORD)]).await;
+    assert_eq!(done.location(), "/workspaces/new");
+    ann.get("/account").await.says("ann@example.test");
+    let mut again = world.browser();
+    let second = again.submit("/signup?next=%2Fworkspaces%2Fnew", &typed).await;
+    assert_eq!(crate::browser::plain(&second.body), of_new);
+    assert_eq!(second.status, StatusCode::OK);
+    told(&world, &mails, 2).await;
     let mut other = world.browser();
     other.get("/login").await.says("Sign in by mail, or set a new password");
     // Known or not, the page is the same.
     let known = ask(&mut other, "ann@example.test", "sign_in").await;
     let unknown = ask(&mut other, "eve@example.test", "sign_in").await;
     assert_eq!(known.replace("ann@", "eve@").len(), unknown.len());
-    let sign_in = link(&world, &mails, 2).await;
+    let sign_in = link(&world, &mails, 3).await;
     for _ in 0..2 {
         other.get(&sign_in).await.says("Sign in").says("ann@example.test");
     }
@@ -70,11 +92,11 @@ async fn a_link_by_mail_signs_in_and_sets_a_password() {
         !ann.get("/account").await.body.contains("Confirm your address"),
         "the address is proven"
     );
-    assert_eq!(ann.submit(&confirm, &[]).await.location(), "/account");
+    assert_eq!(ann.get(&confirm).await.status, StatusCode::NOT_FOUND);
 
     let mut third = world.browser();
     ask(&mut third, "ann@example.test", "reset").await;
-    let reset = link(&world, &mails, 3).await;
+    let reset = link(&world, &mails, 4).await;
     let page = third.submit(&reset, &[("password", "short")]).await;
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
     page.says("at least 10 characters");

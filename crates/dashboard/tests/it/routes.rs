@@ -50,10 +50,12 @@ const PUBLIC: [&str; 27] = [
 ];
 
 /// Where people come in: these have rules of their own, in tests of their own.
-const ENTRANCES: [&str; 14] = [
+const ENTRANCES: [&str; 17] = [
     "/signup",
     "/login",
     "/login/code",
+    "/login/passkey",
+    "/login/passkey/question",
     "/login/with/{provider}",
     "/login/with/{provider}/callback",
     "/logout",
@@ -61,6 +63,7 @@ const ENTRANCES: [&str; 14] = [
     "/join/{token}",
     "/account/link/{token}",
     "/account/verify",
+    "/account/join/{id}",
     "/approve/{token}",
     "/start",
     "/theme",

@@ -34,6 +34,10 @@ pub(crate) enum ProviderError {
     #[error("two entries of `--login-providers` are called `{0}`")]
     Twice(String),
     #[error(
+        "`{0}` and `{1}` of `--login-providers` have the same issuer, so nobody could tell whose people are whose; keep one of them"
+    )]
+    SameIssuer(String, String),
+    #[error(
         "the issuer of `{0}` in `--login-providers` must be an https:// address (http:// on this machine alone)"
     )]
     Issuer(String),
@@ -49,6 +53,9 @@ impl ProviderArgs {
             let one = provider(at, entry)?;
             if all.iter().any(|other| other.name == one.name) {
                 return Err(ProviderError::Twice(one.name));
+            }
+            if let Some(other) = all.iter().find(|other| same_issuer(other, &one)) {
+                return Err(ProviderError::SameIssuer(other.name.clone(), one.name));
             }
             all.push(one);
         }
@@ -79,6 +86,12 @@ fn provider(at: usize, entry: &str) -> Result<Provider, ProviderError> {
         client_secret: SecretString::from(secret),
     };
     if one.is_askable() { Ok(one) } else { Err(ProviderError::Issuer(name.to_owned())) }
+}
+
+/// A slash at the end makes no other issuer.
+fn same_issuer(one: &Provider, other: &Provider) -> bool {
+    let bare = |provider: &Provider| provider.issuer.trim_end_matches('/').to_lowercase();
+    bare(one) == bare(other)
 }
 
 /// A wrong name may be a secret that slipped: only its beginning is told.
@@ -139,6 +152,14 @@ mod tests {
             (
                 "a https://a.example i s; a https://b.example i s",
                 ProviderError::Twice("a".to_owned()),
+            ),
+            (
+                "a https://a.example i s; b https://a.example i s",
+                ProviderError::SameIssuer("a".to_owned(), "b".to_owned()),
+            ),
+            (
+                "google i s; mine https://accounts.google.com/ i s",
+                ProviderError::SameIssuer("google".to_owned(), "mine".to_owned()),
             ),
             ("a http://a.example i s", ProviderError::Issuer("a".to_owned())),
             ("a https://u:p@a.example i s", ProviderError::Issuer("a".to_owned())),

@@ -14,6 +14,7 @@ use sluice_control::{Provider, ProviderKind};
 use sluice_domain::{Role, WorkspaceId};
 use sluice_limits::Counters;
 use sluice_store::identities::{self, NewIdentity};
+use sluice_store::passkeys::{self, NewPasskeyRow};
 use sluice_store::{users, workspaces};
 use sluice_testkit::TestClock;
 use sluice_testkit::db::FreshDatabase;
@@ -65,6 +66,7 @@ impl Things {
             ("/members/{id}", "member"),
             ("/invites/{id}", "invite"),
             ("/api-tokens/{id}", "api_token"),
+            ("/join-domains/{id}", "join_domain"),
             ("/endpoints/{id}", "endpoint"),
             ("/notification-endpoints/{id}", "endpoint"),
             ("/deliveries/{id}", "delivery"),
@@ -72,6 +74,7 @@ impl Things {
             ("/account/sessions/{id}", "session"),
             ("/account/workspaces/{id}", "workspace"),
             ("/account/identities/{id}", "identity"),
+            ("/account/passkeys/{id}", "passkey"),
         ];
         let of = of.iter().find(|(part, _)| path.contains(part));
         let mut out = path.replace("{ws}", slug);
@@ -224,6 +227,7 @@ impl Scene {
         let exception = id(&exceptions["items"][0]);
         let call = self.call(workspace, of).await;
         let filter = self.filter(workspace, n).await;
+        let join_domain = self.join_domain(workspace, n).await;
         Things(BTreeMap::from([
             ("server", server),
             ("policy", policy),
@@ -237,11 +241,13 @@ impl Scene {
             ("exception", exception),
             ("call", call.to_string()),
             ("filter", filter),
+            ("join_domain", join_domain),
             ("url", url),
             ("n", n.to_string()),
             ("session", self.first.get("session").to_owned()),
             ("workspace", self.first.get("workspace").to_owned()),
             ("identity", self.first.get("identity").to_owned()),
+            ("passkey", self.first.get("passkey").to_owned()),
         ]))
     }
 
@@ -266,6 +272,7 @@ impl Scene {
         let gone = gone.next().and_then(|rest| rest.split('/').next()).expect("a deleted one");
         things.0.insert("workspace", gone.to_owned());
         things.0.insert("identity", self.identity_of("ada@example.test").await);
+        things.0.insert("passkey", self.passkey_of("ada@example.test").await);
     }
 
     /// Links somebody to a provider; gives the link's id.
@@ -278,6 +285,25 @@ impl Scene {
         let all = identities::list(conn, user).await.expect("lists");
         tx.commit().await.expect("commits");
         all[0].id.to_string()
+    }
+
+    /// A passkey of somebody; gives its id.
+    async fn passkey_of(&self, email: &str) -> String {
+        let mut tx = self.world.db.begin().await.expect("begins");
+        let conn = &mut tx.conn();
+        let user = users::find_by_email(conn, email).await.expect("reads").expect("is there").id;
+        let new = NewPasskeyRow {
+            user,
+            credential: b"credential",
+            algorithm: -7,
+            public_key: b"key",
+            counter: 0,
+            name: "Phone",
+            backed_up: false,
+        };
+        let made = passkeys::create(conn, new, self.world.clock.now()).await.expect("keeps");
+        tx.commit().await.expect("commits");
+        made.expect("nobody has it").to_string()
     }
 
     async fn workspace(&self) -> WorkspaceId {

@@ -19,7 +19,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use sluice_control::{
     Admin, Bounds, Control, ControlParts, ControlSettings, Origin, PolicyManager, ServerForm,
-    SignUp, Signup,
+    SignUp, SignedUp, Signup,
 };
 use sluice_domain::{ApprovalId, CallId, Role, ServerId, WorkspaceId};
 use sluice_limits::Counters;
@@ -346,9 +346,11 @@ async fn person(
         password: SecretString::from("a long enough password"),
         name: String::new(),
         invite,
+        next: String::new(),
     };
     let origin = Origin { address: "192.0.2.1".to_owned(), user_agent: "tests".to_owned() };
-    let entry = control.sign_up(form, &origin).await.expect("signs up");
+    let signed_up = control.sign_up(form, &origin).await.expect("signs up");
+    let SignedUp::In(entry) = signed_up else { panic!("no mail is sent") };
     let login = entry.complete().expect("no second factor is asked for");
     let found = control.who(login.token.expose_secret(), "192.0.2.1").await;
     found.expect("the store answers").expect("a live login")

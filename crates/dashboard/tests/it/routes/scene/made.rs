@@ -2,9 +2,9 @@
 
 use chrono::TimeDelta;
 use sluice_domain::{ApprovalId, CallId, CallRecord, CallTiming, Code, Outcome};
-use sluice_domain::{GrantId, PolicyId, ReservationId, ServerId, UserId, WorkspaceId};
+use sluice_domain::{GrantId, PolicyId, ReservationId, Role, ServerId, UserId, WorkspaceId};
 use sluice_store::approvals::{self, NewApproval};
-use sluice_store::{calls, saved_filters};
+use sluice_store::{calls, join_domains, saved_filters};
 use sluice_vault::Place;
 
 use super::{Scene, read};
@@ -65,6 +65,22 @@ impl Scene {
         let id = saved_filters::create(conn, workspace, user, kept, now).await.expect("keeps");
         tx.commit().await.expect("commits");
         id.to_string()
+    }
+
+    /// An e-mail domain whose people may join.
+    pub(super) async fn join_domain(&self, workspace: WorkspaceId, n: u32) -> String {
+        let (domain, now) = (format!("d{n}.example"), self.world.clock.now());
+        let mut tx = self.world.db.begin().await.expect("begins");
+        let conn = &mut tx.conn();
+        for old in join_domains::list(conn, workspace).await.expect("lists") {
+            if old.domain != "d1.example" {
+                join_domains::delete(conn, workspace, old.id).await.expect("deletes");
+            }
+        }
+        let new = (domain.as_str(), Role::Viewer);
+        let made = join_domains::create(conn, workspace, new, None, now).await.expect("adds");
+        tx.commit().await.expect("commits");
+        made.id.to_string()
     }
 
     pub(super) async fn call(
