@@ -35,6 +35,11 @@ pub(crate) const NODE: Need =
 pub(crate) const NPM: Need = Need { what: "npm", packages: &["npm"], find: npm };
 pub(crate) const PYTHON: Need =
     Need { what: "Python 3.10 or newer with `venv`", packages: &["python3-venv"], find: python };
+pub(crate) const NGINX: Need = Need {
+    what: "nginx",
+    packages: &["nginx-light", "nginx"],
+    find: || on_path("nginx").or_else(system_nginx),
+};
 pub(crate) const CXX: Need = Need { what: "a C++ compiler (`c++`)", packages: &["g++"], find: cxx };
 
 /// Finds every need, installing with apt what is missing if this is Debian and we are root.
@@ -110,6 +115,11 @@ fn postgres() -> Option<PathBuf> {
             && directory.join("pg_ctl").is_file()
             && version(&directory.join("postgres")).is_some_and(|major| major >= 15)
     })
+}
+
+/// Where Debian puts it, which is not on everybody's path.
+fn system_nginx() -> Option<PathBuf> {
+    Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file())
 }
 
 fn redis() -> Option<PathBuf> {

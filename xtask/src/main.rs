@@ -5,6 +5,7 @@
     reason = "a task runner talks to the terminal"
 )]
 
+mod bench;
 mod catalogue;
 mod clients;
 mod find;
@@ -79,6 +80,21 @@ enum Task {
         #[arg(long)]
         binary: Option<PathBuf>,
     },
+    /// Measures calls through the binary beside nginx as a plain proxy: throughput, latency, CPU, memory.
+    Bench {
+        /// Rounds, in each of which every target has its turn.
+        #[arg(long, default_value_t = 3)]
+        rounds: u32,
+        /// Seconds of a turn.
+        #[arg(long, default_value_t = 3)]
+        seconds: u64,
+        /// Connections that ask at once; may be given several times.
+        #[arg(long, default_values_t = [1, 16, 64])]
+        connections: Vec<u32>,
+        /// The binary; without it the release one is built.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+    },
     /// Opens idle event streams and tells what each costs in memory.
     Streams {
         /// How many.
@@ -119,6 +135,11 @@ fn main() -> ExitCode {
         Task::Soak { minutes, seconds, binary } => {
             let time = seconds.map_or_else(|| Duration::from_mins(minutes), Duration::from_secs);
             test::binary_or(binary).and_then(|binary| soak::run(&binary, time))
+        }
+        Task::Bench { rounds, seconds, connections, binary } => {
+            let time = Duration::from_secs(seconds);
+            test::binary_or(binary)
+                .and_then(|binary| bench::run(&binary, rounds.max(1), time, &connections))
         }
         Task::Streams { count, binary } => {
             test::binary_or(binary).and_then(|binary| soak::streams(&binary, count))

@@ -2,7 +2,7 @@
 //! stream costs.
 
 mod client;
-mod gateway;
+pub(crate) mod gateway;
 mod growth;
 mod load;
 mod upstream;

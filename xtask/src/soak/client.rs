@@ -42,12 +42,12 @@ impl Reply {
 
 /// Where requests go, and with which token.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
-    pub(super) address: SocketAddr,
-    pub(super) path: String,
-    pub(super) token: String,
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    pub(crate) path: String,
+    pub(crate) token: String,
     /// The grant's id, if it is one.
-    pub(super) grant: String,
+    pub(crate) grant: String,
 }
 
 impl Client {

@@ -16,7 +16,7 @@ const READY: Duration = Duration::from_mins(1);
 
 /// A running binary; ends with this value.
 #[derive(Debug)]
-pub(super) struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
     address: SocketAddr,
     api: Client,
@@ -44,21 +44,47 @@ pub(super) struct Usage {
     pub(super) open: f64,
 }
 
+/// How the binary is started.
+#[derive(Debug, Clone)]
+pub(crate) struct Start<'a> {
+    pub(crate) binary: &'a Path,
+    /// A program that starts it, with its arguments: `taskset` and the like.
+    pub(crate) through: &'a [&'a str],
+    /// Settings besides those of the soak.
+    pub(crate) settings: &'a [(&'a str, String)],
+    /// The policy of its grants.
+    pub(crate) policy: Value,
+}
+
 impl Gateway {
     /// Starts it with one server, `upstream`, and a policy that allows all.
     pub(super) async fn start(binary: &Path, upstream: SocketAddr) -> Result<Self> {
+        let policy = json!({ "version": "1", "default": "allow" });
+        Self::start_as(&Start { binary, through: &[], settings: &[], policy }, upstream).await
+    }
+
+    /// Starts it with one server, `upstream`.
+    pub(crate) async fn start_as(start: &Start<'_>, upstream: SocketAddr) -> Result<Self> {
         let data = tempfile::Builder::new().prefix("sluice-soak").tempdir()?;
         let address = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
         let place = data.path().to_owned();
-        let with_settings = |arguments: &[&str]| {
-            let mut command = Command::new(binary);
+        let settled = |mut command: Command, arguments: &[&str]| {
             command.args(arguments).env("SLUICE_LISTEN", address.to_string());
             command.env("SLUICE_PUBLIC_URL", format!("http://{address}"));
             command.env("SLUICE_DATA_DIR", &place).env("SLUICE_LOG", "warn").stdin(Stdio::null());
+            command.envs(start.settings.iter().cloned());
             command
         };
+        let serve = match start.through {
+            [] => Command::new(start.binary),
+            [program, arguments @ ..] => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(start.binary);
+                command
+            }
+        };
         let child =
-            with_settings(&["serve"]).stdout(Stdio::null()).spawn().context("cannot start")?;
+            settled(serve, &["serve"]).stdout(Stdio::null()).spawn().context("cannot start")?;
         let mut gateway = Self {
             child,
             address,
@@ -75,13 +101,15 @@ impl Gateway {
         gateway.until_ready().await?;
         let who =
             ["--email", "soak@example.com", "--workspace", "soak", "--create", "--role", "admin"];
-        let made = with_settings(&[&["admin", "api-token"], &who[..]].concat()).output()?;
+        let made =
+            settled(Command::new(start.binary), &[&["admin", "api-token"], &who[..]].concat())
+                .output()?;
         let said = String::from_utf8_lossy(&made.stderr).into_owned();
         let made: Value = serde_json::from_slice(&made.stdout).context(said)?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         gateway.api.path = format!("/api/v1/workspaces/{}", text(&made["workspace"]));
         gateway.api.token = text(&made["token"]);
-        gateway.connect(upstream).await?;
+        gateway.connect(upstream, &start.policy).await?;
         Ok(gateway)
     }
 
@@ -97,26 +125,31 @@ impl Gateway {
         Ok(())
     }
 
-    async fn connect(&mut self, upstream: SocketAddr) -> Result<()> {
+    async fn connect(&mut self, upstream: SocketAddr, policy: &Value) -> Result<()> {
         let server = json!({
             "name": "soak", "upstream_url": format!("http://{upstream}/mcp"),
             "transport": "streamable_http", "unknown_tools": "by_policy"
         });
         self.server = self.api.made("/servers", &server).await?["id"].clone();
-        let document = json!({ "name": "all", "document": { "version": "1", "default": "allow" } });
+        let document = json!({ "name": "all", "document": policy });
         let path = format!("/servers/{}/policies", self.server.as_str().unwrap_or_default());
         self.policy = self.api.made(&path, &document).await?["id"].clone();
         Ok(())
     }
 
     /// A client with a grant of its own.
-    pub(super) async fn grant(&self, label: &str) -> Result<Client> {
+    pub(crate) async fn grant(&self, label: &str) -> Result<Client> {
         let server = self.server.as_str().unwrap_or_default();
         let body = json!({ "label": label, "policy_id": self.policy });
         let made = self.api.made(&format!("/servers/{server}/grants"), &body).await?;
         let token = made["token"].as_str().context("no token")?.to_owned();
         let grant = made["id"].as_str().context("no id")?.to_owned();
         Ok(Client { address: self.address, path: format!("/mcp/{server}"), token, grant })
+    }
+
+    /// Its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// Revokes a client's grant.
