@@ -2,7 +2,7 @@
 
 use sluice_store::users;
 
-use crate::browser::World;
+use crate::world::World;
 
 async fn confirm(world: &World, email: &str) {
     let mut tx = world.db.begin().await.expect("begins");

@@ -3,7 +3,8 @@
 use http::StatusCode;
 use sluice_testkit::SoftPasskey;
 
-use crate::browser::{Browser, PASSWORD, Page, World};
+use crate::browser::{Browser, PASSWORD, Page};
+use crate::world::World;
 
 const EMAIL: &str = "ann@example.test";
 
