@@ -64,7 +64,7 @@ impl Control {
         Ok(Glance { reasons, risky, active, to_review: sum(to_review), poisoned: sum(poisoned) })
     }
 
-    /// What a grant did: its newest [`DID`] tool calls by tool and outcome.
+    /// What a grant did: its newest tool calls (`DID` of them) by tool and outcome.
     pub async fn grant_did(
         &self,
         viewer: &Viewer,
