@@ -39,6 +39,8 @@ pub struct CatalogueRecord {
     pub watched: Option<Watched>,
     /// Newest first.
     pub changes: Vec<RecordChange>,
+    /// How many of the tools a workspace gave; the record itself does not tell them.
+    pub given: usize,
 }
 
 /// Something that changed in a record.
@@ -90,9 +92,8 @@ impl Keeper {
         let slug =
             if name.contains('/') { starter::registry::slug(name) } else { name.to_lowercase() };
         let by_name = |entry: &&ServerEntry| entry.owner_name.eq_ignore_ascii_case(name);
-        if let Some(entry) = starter::starter().iter().find(by_name) {
-            return Ok(Some(of_starter(entry)));
-        }
+        let of_starter = starter::starter().iter().find(by_name);
+        let slug = of_starter.map_or(slug, |entry| entry.slug.clone());
         read(&self.db, &slug, (self.clock)()).await
     }
 }
@@ -127,7 +128,7 @@ impl Control {
 }
 
 fn of_starter(entry: &ServerEntry) -> CatalogueRecord {
-    CatalogueRecord { entry: entry.clone(), watched: None, changes: Vec::new() }
+    CatalogueRecord { entry: entry.clone(), watched: None, changes: Vec::new(), given: 0 }
 }
 
 async fn read(
@@ -135,15 +136,35 @@ async fn read(
     slug: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<CatalogueRecord>, ControlError> {
-    if let Some(entry) = starter::find(slug) {
-        return Ok(Some(of_starter(entry)));
-    }
     let mut tx = db.read().await?;
     let conn = &mut tx.conn();
-    let Some(server) = catalogue::find(conn, slug).await? else { return Ok(None) };
-    let record = whole(conn, &server, now).await?;
+    let mut record = if let Some(entry) = starter::find(slug) {
+        of_starter(entry)
+    } else {
+        let Some(server) = catalogue::find(conn, slug).await? else { return Ok(None) };
+        whole(conn, &server, now).await?
+    };
+    join_given(conn, &mut record).await?;
     tx.rollback().await?;
     Ok(Some(record))
+}
+
+/// Adds the tools that a workspace gave at the record's own address; what the record tells of a tool stands.
+async fn join_given(conn: &mut Conn<'_>, record: &mut CatalogueRecord) -> Result<(), ControlError> {
+    let Some(slug) = starter::shared::joins(&record.entry) else { return Ok(()) };
+    let Some(server) = catalogue::find(conn, &slug).await? else { return Ok(()) };
+    if server.origin != share::ORIGIN {
+        return Ok(());
+    }
+    for tool in catalogue::tools(conn, server.id).await? {
+        if record.entry.tools.iter().all(|own| own.name != tool.name) {
+            let tool = serde_json::from_str(&tool.definition).map_err(ControlError::internal)?;
+            record.entry.tools.push(tool);
+            record.given += 1;
+        }
+    }
+    record.entry.tools_complete &= record.given == 0;
+    Ok(())
 }
 
 async fn whole(
@@ -178,7 +199,8 @@ async fn whole(
         .into_iter()
         .map(|change| RecordChange { at: change.at, kind: change.kind, what: change.what })
         .collect();
-    Ok(CatalogueRecord { entry, watched, changes })
+    let given = if is_shared { entry.tools.len() } else { 0 };
+    Ok(CatalogueRecord { entry, watched, changes, given })
 }
 
 /// The record without its tools.

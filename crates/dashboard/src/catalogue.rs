@@ -1,9 +1,11 @@
 //! The public catalogue as pages show it: rated records, and rows of lists. The starter set is rated once at
 //! start, what the database keeps when it is shown.
 
+use std::cmp::Reverse;
 use std::ops::Deref;
 use std::sync::LazyLock;
 
+use axum::response::{IntoResponse as _, Redirect, Response};
 use serde_json::Value;
 use sluice_control::catalogue::{CatalogueRecord, RecordChange, Shelf, ShelfServer, ShelfTool};
 use sluice_control::{Control, ControlError};
@@ -34,6 +36,8 @@ pub(crate) struct CatalogueServer {
     pub(crate) grade: Grade,
     /// Newest first.
     pub(crate) changes: Vec<RecordChange>,
+    /// How many of the tools a workspace gave.
+    pub(crate) given: usize,
 }
 
 /// A server of the starter set, or one that the database keeps.
@@ -59,6 +63,7 @@ static SERVERS: LazyLock<Vec<CatalogueServer>> = LazyLock::new(|| {
         entry: entry.clone(),
         watched: None,
         changes: Vec::new(),
+        given: 0,
     };
     starter().iter().map(|entry| CatalogueServer::of(record(entry))).collect()
 });
@@ -81,11 +86,22 @@ pub(crate) fn server(slug: &str) -> Option<&'static CatalogueServer> {
 
 /// The server with this slug, wherever it is kept.
 pub(crate) async fn find(control: &Control, slug: &str) -> Result<Option<Shown>, ControlError> {
-    if let Some(server) = server(slug) {
+    if let Some(server) = server(slug).filter(|_| !control.shelf().has_joined(slug)) {
         return Ok(Some(Shown::Starter(server)));
     }
     let record = control.catalogue_record(slug).await?;
     Ok(record.map(|record| Shown::Kept(Box::new(CatalogueServer::of(record)))))
+}
+
+/// Where the page of a record that is part of another went; `tool` is a tool of it, or nothing.
+pub(crate) fn joined(shelf: &Shelf, slug: &str, tool: &str) -> Option<Response> {
+    let (plain, ending) = match slug.rsplit_once('.') {
+        Some((plain, ending @ ("md" | "json"))) if tool.is_empty() => (plain, format!(".{ending}")),
+        _ => (slug, String::new()),
+    };
+    let other = shelf.joined(plain)?;
+    let tool = if tool.is_empty() { String::new() } else { format!("/{}", segment(tool)) };
+    Some(Redirect::temporary(&format!("/tools/{other}{ending}{tool}")).into_response())
 }
 
 /// Every tool of the starter set with its server.
@@ -172,12 +188,29 @@ impl ServerRow {
 }
 
 impl CatalogueServer {
-    /// Rates a record.
+    /// Rates a record, the gravest tools first.
     pub(crate) fn of(record: CatalogueRecord) -> Self {
         let grade = record.grade();
-        let CatalogueRecord { mut entry, changes, .. } = record;
-        let tools = std::mem::take(&mut entry.tools).into_iter().map(rated).collect();
-        Self { entry, tools, grade, changes }
+        let CatalogueRecord { mut entry, changes, given, .. } = record;
+        let mut tools: Vec<CatalogueTool> =
+            std::mem::take(&mut entry.tools).into_iter().map(rated).collect();
+        tools.sort_by_key(|tool| Reverse((tool.rating.severity, tool.rating.category as u8)));
+        Self { entry, tools, grade, changes, given }
+    }
+
+    /// How many tools there are of each severity and of each category, the gravest first; none of those without.
+    pub(crate) fn counts(&self) -> (Vec<(Severity, usize)>, Vec<(Category, usize)>) {
+        let of = |holds: &dyn Fn(&Rating) -> bool| {
+            self.tools.iter().filter(|tool| holds(&tool.rating)).count()
+        };
+        let severities = Severity::ALL.iter().rev();
+        let severities = severities.map(|one| (*one, of(&|rating| rating.severity == *one)));
+        let categories = Category::ALL.iter().rev();
+        let categories = categories.map(|one| (*one, of(&|rating| rating.category == *one)));
+        (
+            severities.filter(|(_, count)| *count > 0).collect(),
+            categories.filter(|(_, count)| *count > 0).collect(),
+        )
     }
 
     /// About how many tokens a model reads before it has done anything.

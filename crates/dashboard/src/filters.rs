@@ -48,6 +48,12 @@ pub(crate) fn ticks(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {
     Ok(ui::text::ticks(text.as_ref()))
 }
 
+/// A name that may be broken behind each `/`, and not only where the room ends.
+#[askama::filter_fn]
+pub(crate) fn slashes(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {
+    Ok(Html(ui::escape(text.as_ref()).replace('/', "/<wbr>")))
+}
+
 /// Anybody's text on one line of Markdown, as text.
 #[askama::filter_fn]
 pub(crate) fn md(text: impl AsRef<str>, _: &dyn Values) -> Result<Html> {

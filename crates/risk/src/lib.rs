@@ -26,3 +26,4 @@ pub use rating::{Confidence, Cue, Direction, Modifier, ModifierKind, Rating, Rea
 pub use recommend::{
     RatedTool, Recommended, RecommendedPolicy, Rest, counter_name, recommended, recommended_policy,
 };
+pub use text::is_invisible;

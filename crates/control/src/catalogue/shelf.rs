@@ -1,11 +1,12 @@
 //! The index of the whole catalogue in memory: what search and lists are answered from. Built aside, and swapped in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use sluice_domain::{Category, Severity};
 use sluice_risk::catalogue::registry::clean;
+use sluice_risk::catalogue::shared::joins;
 use sluice_risk::catalogue::{IndexBuilder, ServerEntry, Texts, WordIndex, starter};
 use sluice_risk::{classify, findings};
 use sluice_store::Db;
@@ -13,7 +14,7 @@ use sluice_store::catalogue as stored;
 use sluice_store::catalogue::ListedTool;
 use uuid::Uuid;
 
-use super::entry;
+use super::{entry, share};
 use crate::ControlError;
 
 /// Rows that are read at once.
@@ -59,6 +60,8 @@ pub struct Shelf {
     /// What each document of the index is: tools have the highest bit set.
     documents: Vec<u32>,
     words: WordIndex,
+    /// Records of what workspaces gave that are part of another: their places in URLs, and the other's.
+    joined: HashMap<Box<str>, Box<str>>,
 }
 
 const TOOL: u32 = 1 << 31;
@@ -110,6 +113,16 @@ impl Shelf {
         &self.servers[tool.server as usize]
     }
 
+    /// The place in URLs of the record that tells the tools given at this one.
+    pub fn joined(&self, slug: &str) -> Option<&str> {
+        self.joined.get(slug).map(AsRef::as_ref)
+    }
+
+    /// Whether this record also tells what a workspace gave.
+    pub fn has_joined(&self, slug: &str) -> bool {
+        self.joined.values().any(|other| &**other == slug)
+    }
+
     /// The best hits, best first.
     pub fn search(&self, query: &str, limit: usize) -> Vec<ShelfHit<'_>> {
         let found = self.words.search(query, limit);
@@ -145,6 +158,12 @@ struct Building {
     documents: Vec<u32>,
     words: IndexBuilder,
     places: HashMap<Uuid, u32>,
+    /// Who speaks for the addresses at which workspaces give tools.
+    speakers: HashMap<String, u32>,
+    joined: HashMap<Box<str>, Box<str>>,
+    /// Records that are part of another, and their tools.
+    given: HashSet<Uuid>,
+    waiting: Vec<ListedTool>,
 }
 
 /// Category, severity, and whether it looks poisoned.
@@ -172,6 +191,9 @@ impl Building {
 
     fn server(&mut self, entry: &ServerEntry) -> u32 {
         let place = number(self.servers.len());
+        if let Some(slug) = joins(entry) {
+            self.speakers.entry(slug).or_insert(place);
+        }
         self.words.add(&Texts {
             name: &entry.title,
             also: &entry.owner_name,
@@ -200,7 +222,42 @@ impl Building {
         self.tools.push(ShelfTool { server, name, category, severity, poisoned, about });
     }
 
+    /// What a workspace gave: part of the record that speaks for the address, or a record of its own.
+    fn given(&mut self, id: Uuid, entry: &ServerEntry) {
+        let speaker = self.speakers.get(&entry.slug).copied();
+        let place = speaker.unwrap_or_else(|| self.server(entry));
+        if let Some(of) = speaker.and_then(|place| self.servers.get(place as usize)) {
+            self.joined.insert(entry.slug.as_str().into(), of.slug.clone());
+            self.given.insert(id);
+        }
+        self.places.insert(id, place);
+    }
+
+    /// Adds the given tools that the records they are part of do not tell themselves.
+    fn add_given(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let places: HashSet<u32> =
+            waiting.iter().filter_map(|tool| self.places.get(&tool.server_id).copied()).collect();
+        let own: HashSet<(u32, Box<str>)> = self
+            .tools
+            .iter()
+            .filter(|tool| places.contains(&tool.server))
+            .map(|tool| (tool.server, tool.name.clone()))
+            .collect();
+        self.given.clear();
+        for tool in &waiting {
+            let place = self.places.get(&tool.server_id).copied().unwrap_or(u32::MAX);
+            if !own.contains(&(place, tool.name.as_str().into())) {
+                self.listed(tool);
+            }
+        }
+    }
+
     fn listed(&mut self, tool: &ListedTool) {
+        if self.given.contains(&tool.server_id) {
+            self.waiting.push(tool.clone());
+            return;
+        }
         if let Some(server) = self.places.get(&tool.server_id).copied() {
             self.tool(
                 server,
@@ -211,8 +268,10 @@ impl Building {
         }
     }
 
-    fn finish(self, revision: Option<i64>) -> Shelf {
+    fn finish(mut self, revision: Option<i64>) -> Shelf {
+        self.add_given();
         Shelf {
+            joined: self.joined,
             revision,
             servers: self.servers,
             tools: self.tools,
@@ -228,14 +287,23 @@ pub(super) async fn build(db: &Db, revision: i64) -> Result<Shelf, ControlError>
     let mut tx = db.read().await?;
     let conn = &mut tx.conn();
     let mut after = String::new();
+    let mut given = Vec::new();
     loop {
         let piece = stored::next_servers(conn, &after, PIECE).await?;
         let Some(last) = piece.last() else { break };
         after.clone_from(&last.slug);
         for server in piece.iter().filter(|server| !server.is_deleted) {
-            let place = building.server(&entry(server)?);
-            building.places.insert(server.id, place);
+            let entry = entry(server)?;
+            if server.origin == share::ORIGIN {
+                given.push((server.id, entry));
+            } else {
+                let place = building.server(&entry);
+                building.places.insert(server.id, place);
+            }
         }
+    }
+    for (id, entry) in given {
+        building.given(id, &entry);
     }
     let mut after = (Uuid::nil(), String::new());
     loop {

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use sluice_control::catalogue::{Fetch, FetchError, Keeper, Kept, ShelfHit, SyncError};
 use sluice_risk::catalogue::registry::{OFFICIAL, Origin, Record, record};
-use sluice_risk::catalogue::{Identity, Lifecycle, starter};
+use sluice_risk::catalogue::{Identity, Lifecycle, shared, starter};
 use sluice_risk::grade::{GradeSignal, Letter};
 use sluice_testkit::on_both;
 
@@ -174,6 +174,51 @@ on_both! {
         assert!(grade.letter > Some(Letter::A), "{}", grade.sentence());
         let same = keeper.keep("file", vec![with(json!([get, send]))]).await.expect("keeps");
         assert_eq!((same.unchanged, same.tools), (1, 0));
+    }
+
+    async fn what_workspaces_give_joins_the_record_that_speaks_for_the_address(world: World) {
+        let keeper = keeper(&world);
+        let tools = |names: &[&str]| -> Vec<sluice_domain::ToolDefinition> {
+            let all: Vec<Value> = names.iter().map(|name| json!({"name": name, "description": format!("{name} as given."), "inputSchema": {}})).collect();
+            serde_json::from_value(json!(all)).expect("definitions")
+        };
+        let given = |address: &str, names: &[&str]| shared::record(address, tools(names), "2026-11-30").expect("public");
+        let mut own = item("dev.vendor/notes", "1", "2026-10-01T00:00:00Z");
+        own["server"]["remotes"] = json!([{"type": "streamable-http", "url": "https://mcp.vendor.dev/mcp"}]);
+        own["tools"] = json!([{"name": "get_zebra", "description": "Gets a zebra."}]);
+        // Another who names the same address, but proved another domain.
+        let mut other = item("com.evil/notes", "1", "2026-10-01T00:00:00Z");
+        other["server"]["remotes"] = own["server"]["remotes"].clone();
+        keeper.keep(OFFICIAL, vec![read(&own, OFFICIAL), read(&other, OFFICIAL)]).await.expect("keeps");
+        let neon = starter().iter().find(|one| sluice_risk::catalogue::shared::joins(one).is_some() && !one.tools.is_empty()).expect("a public server");
+        let records = vec![
+            given("https://mcp.vendor.dev/mcp", &["get_zebra", "tame_zebra"]),
+            given(neon.upstream_url.as_deref().expect("an address"), &["stripe_zebra"]),
+            given("https://mcp.nobody.dev/mcp", &["lone_zebra"]),
+        ];
+        keeper.keep("shared", records).await.expect("keeps");
+        let record = |slug: &'static str| async { world.control.catalogue_record(slug).await.expect("reads").expect("is there") };
+        let joined = record("dev.vendor~notes").await;
+        let told: Vec<_> = joined.entry.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_deref().unwrap_or_default())).collect();
+        assert_eq!(told, [("get_zebra", "Gets a zebra."), ("tame_zebra", "tame_zebra as given.")], "its own words stand");
+        assert_eq!((joined.given, joined.entry.tools_complete), (1, false));
+        let evil = record("com.evil~notes").await;
+        assert_eq!((evil.given, evil.entry.tools.len()), (0, 0), "nobody gets tools by naming an address");
+        let known = world.control.catalogue_record(&neon.slug).await.expect("reads").expect("is there");
+        assert_eq!((known.given, known.entry.tools.len()), (1, neon.tools.len() + 1));
+        assert!(world.control.refresh_shelf().await.expect("reads"));
+        let shelf = world.control.shelf();
+        assert_eq!(shelf.servers().len(), starter().len() + 3, "one page a server");
+        let at = |query: &str| match shelf.search(query, 1).first() {
+            Some(ShelfHit::Tool(server, tool)) => format!("{}/{}", server.slug, tool.name),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(at("tame zebra"), "dev.vendor~notes/tame_zebra");
+        assert_eq!(at("stripe zebra"), format!("{}/stripe_zebra", neon.slug));
+        assert_eq!(at("lone zebra"), "~mcp.nobody.dev~mcp/lone_zebra");
+        assert_eq!(shelf.tools().iter().filter(|tool| &*tool.name == "get_zebra").count(), 1);
+        assert_eq!(shelf.joined("~mcp.vendor.dev~mcp"), Some("dev.vendor~notes"));
+        assert_eq!((shelf.joined("~mcp.nobody.dev~mcp"), shelf.has_joined(&neon.slug), shelf.has_joined("com.evil~notes")), (None, true, false));
     }
 
     async fn the_shelf_holds_both_sets_and_follows_changes(world: World) {

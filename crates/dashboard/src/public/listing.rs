@@ -16,7 +16,7 @@ use crate::errors;
 use crate::filters;
 use crate::frame::PublicFrame;
 use crate::page;
-use crate::ui::{Html, Pager, text::ticks};
+use crate::ui::{Html, Pages, text::ticks};
 use crate::visitor::Visitor;
 
 #[derive(Debug, Deserialize)]
@@ -89,7 +89,7 @@ struct ListingPage {
     kind: Kind,
     path: String,
     rows: Vec<ToolRow>,
-    pager: Pager,
+    pager: Pages,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the template's loops borrow")]
@@ -110,7 +110,7 @@ struct ListingText {
     title: String,
     about: &'static str,
     rows: Vec<ToolRow>,
-    pager: Pager,
+    pager: Pages,
 }
 
 fn show(

@@ -14,7 +14,7 @@ use crate::frame::PublicFrame;
 use crate::next::encode;
 use crate::page;
 use crate::ui::text::count;
-use crate::ui::{Field, Pager};
+use crate::ui::{Field, Pages};
 use crate::visitor::Visitor;
 
 /// Rows on one page.
@@ -52,7 +52,7 @@ pub(crate) fn slice<T>(
     page: usize,
     noun: &str,
     address: impl Fn(usize) -> String,
-) -> (Vec<T>, Pager) {
+) -> (Vec<T>, Pages) {
     let total = rows.len();
     let start = page.saturating_sub(1).saturating_mul(PAGE).min(total);
     let shown: Vec<T> = rows.into_iter().skip(start).take(PAGE).collect();
@@ -66,7 +66,7 @@ pub(crate) fn pager(
     page: usize,
     noun: &str,
     address: impl Fn(usize) -> String,
-) -> Pager {
+) -> Pages {
     let words = if total <= PAGE {
         count(total, noun, None)
     } else if shown == 0 {
@@ -76,7 +76,7 @@ pub(crate) fn pager(
     };
     let previous = (page > 1 && total > 0).then(|| address((page - 1).min(total.div_ceil(PAGE))));
     let next = (start.saturating_add(shown) < total && shown > 0).then(|| address(page + 1));
-    Pager { words, previous, next }
+    Pages { words, previous, next }
 }
 
 #[derive(Debug, Template)]
@@ -88,7 +88,7 @@ struct SearchPage {
     servers: Vec<ServerRow>,
     tools: Vec<ToolRow>,
     found: usize,
-    pager: Pager,
+    pager: Pages,
 }
 
 /// What matches, best first; without a query every server and no tool.
@@ -104,7 +104,7 @@ fn find(shelf: &Shelf, query: &str) -> (Vec<ServerRow>, Vec<ToolRow>) {
 }
 
 /// All servers, one page of them.
-fn every_server(shelf: &Shelf, page: usize) -> (Vec<ServerRow>, Pager) {
+fn every_server(shelf: &Shelf, page: usize) -> (Vec<ServerRow>, Pages) {
     let rows: Vec<_> = shelf.servers().iter().collect();
     let (rows, pager) = slice(rows, page, "server", |page| format!("/tools?page={page}"));
     (rows.into_iter().map(ServerRow::on_shelf).collect(), pager)

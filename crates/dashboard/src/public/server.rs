@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
+use sluice_domain::{Category, Severity};
 use sluice_risk::catalogue::{BridgeCommand, bridge_command};
 
 use super::{Form, form, structured};
@@ -23,6 +24,8 @@ struct ServerPage<'a> {
     frame: PublicFrame,
     server: &'a CatalogueServer,
     state: String,
+    severities: Vec<(Severity, usize)>,
+    categories: Vec<(Category, usize)>,
     bridge: Option<Bridge>,
     weight: String,
     policy: Code,
@@ -41,11 +44,7 @@ struct ServerText<'a> {
 
 /// `12 tools, 3 of high or critical severity`
 fn told(server: &CatalogueServer) -> String {
-    let risky = server
-        .tools
-        .iter()
-        .filter(|tool| tool.rating.severity >= sluice_domain::Severity::High)
-        .count();
+    let risky = server.tools.iter().filter(|tool| tool.rating.severity >= Severity::High).count();
     let all = count(server.tools.len(), "tool", None);
     match (risky, server.entry.tools_complete) {
         (0, _) => all,
@@ -76,7 +75,7 @@ fn value(server: &CatalogueServer, base: &str) -> Value {
         "bridge": bridge_command(entry), "note": entry.note, "auth_needed": entry.auth_needed,
         "version": entry.version, "lifecycle": entry.lifecycle, "lifecycle_note": entry.lifecycle_note,
         "grade": server.grade, "token_weight": server.token_weight(), "policy": server.policy().document,
-        "changes": changes, "identity": entry.identity, "source": entry.source, "as_of": entry.as_of,
+        "changes": changes, "given_by_workspaces": server.given, "identity": entry.identity, "source": entry.source, "as_of": entry.as_of,
         "tools_complete": entry.tools_complete, "tools": tools, "url": format!("{base}{}", server.path())})
 }
 
@@ -100,6 +99,9 @@ pub(crate) async fn get(
     visitor: Visitor,
     Path(text): Path<String>,
 ) -> Response {
+    if let Some(other) = catalogue::joined(&state.control().shelf(), &text, "") {
+        return other;
+    }
     let (server, wanted) = match find(&state, &text).await {
         Ok(Some(found)) => found,
         Ok(None) => return errors::not_found(visitor),
@@ -116,11 +118,14 @@ pub(crate) async fn get(
         }
         Form::Html => {
             let policy = server.policy();
+            let (severities, categories) = server.counts();
             page::public(&ServerPage {
                 structured: structured::server(&server, visitor.base()),
                 frame: visitor.frame("tools", &server.path()),
                 server: &server,
                 state: told(&server),
+                severities,
+                categories,
                 bridge: bridge.map(Bridge::from),
                 weight: number(i64::try_from(server.token_weight()).unwrap_or(i64::MAX)),
                 policy: Code::value("The whole policy", &policy.document),

@@ -152,6 +152,9 @@ pub(crate) async fn get(
     visitor: Visitor,
     Path((slug, text)): Path<(String, String)>,
 ) -> Response {
+    if let Some(other) = catalogue::joined(&state.control().shelf(), &slug, &text) {
+        return other;
+    }
     let server = match catalogue::find(state.control(), &slug).await {
         Ok(Some(server)) => server,
         Ok(None) => return errors::not_found(visitor),

@@ -1,6 +1,8 @@
 //! Code blocks, and JSON with its keys, strings and numbers told apart. Works on any text, so that a
 //! document with a mistake in it can be shown as it was typed.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 
 use super::{Html, escape_into};
@@ -42,9 +44,25 @@ impl Code {
     }
 }
 
-/// A value printed for people: two spaces an indent.
+/// A value printed for people: two spaces an indent, and characters that no screen shows written as `\u200b`, which
+/// is the same JSON.
 pub(crate) fn pretty(value: &serde_json::Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    if !text.contains(sluice_risk::is_invisible) {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len() + 32);
+    for c in text.chars() {
+        if sluice_risk::is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// What is marked on a line.
@@ -185,5 +203,13 @@ mod tests {
     fn marked_lines_carry_their_class() {
         let view = JsonText::new("x", "{\n1\n}", &[(2, LineMark::Error), (2, LineMark::Warning)]);
         assert_eq!(view.lines.iter().map(|l| l.1).collect::<Vec<_>>(), ["", " l-err", ""]);
+    }
+
+    #[test]
+    fn what_no_screen_shows_is_spelt_out_and_stays_the_same_json() {
+        let value = serde_json::json!({"a\u{200b}": "All\u{e0072} good \u{202e}x é\u{301}"});
+        let shown = pretty(&value);
+        assert!(shown.contains(r#""a\u200b": "All\udb40\udc72 good \u202ex é"#), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("JSON"), value);
     }
 }

@@ -18,8 +18,8 @@ pub(crate) use diff::Diff;
 pub(crate) use fields::{Entry, Field, Select};
 pub(crate) use icons::icon;
 pub(crate) use parts::{
-    Bridge, Empty, Export, Flash, Pager, Sentence, Sentences, Steps, Tab, Tabs, TokenBox, Tone,
-    Trace, TraceRow, TraceState,
+    Bridge, Empty, Export, Flash, Pager, Pages, Sentence, Sentences, Steps, Tab, Tabs, TokenBox,
+    Tone, Trace, TraceRow, TraceState,
 };
 
 /// Markup that is escaped already.

@@ -27,6 +27,8 @@ part! {
         previous: Option<String>,
         next: Option<String>,
     }
+    /// The same for a list that no time orders.
+    Pages "parts/pages.html" { words: String, previous: Option<String>, next: Option<String> }
     Empty "parts/empty.html" {
         title: String,
         text: Html,

@@ -295,3 +295,58 @@ async fn what_a_workspace_gave_is_escaped_and_poison_is_named_in_every_list() {
         assert!(!page.body.contains(MARKUP), "{}", page.body);
     }
 }
+
+#[tokio::test]
+async fn what_was_given_stands_on_the_page_of_the_server_that_owns_the_address() {
+    let world = World::new().await;
+    keep(&world, "com.example/notes", json!([tool("get_note", "Gets a note.")])).await;
+    let tools: Vec<sluice_domain::ToolDefinition> = serde_json::from_value(json!([
+        tool("get_note", "Given words."),
+        tool("drop_note_table", "Drops a table.")
+    ]))
+    .expect("definitions");
+    let address = "https://mcp.example.com/notes";
+    let record = sluice_risk::catalogue::shared::record(address, tools, "2026-11-30");
+    let keeper = Keeper::new(world.db.clone(), world.clock.function());
+    keeper.keep("shared", vec![record.expect("public")]).await.expect("keeps");
+    world.control.refresh_shelf().await.expect("reads");
+    let mut browser = world.browser();
+    let page = browser.get("/tools/com.example~notes").await;
+    page.says("1 of them was read from the server by a workspace that agreed");
+    let names: Vec<_> = page.body.split("class=\"rowlink mono\"").skip(1).collect();
+    assert!(
+        names.len() == 2 && names[0].contains(">drop_note_table<"),
+        "the gravest comes first: {names:?}"
+    );
+    let told: Value =
+        serde_json::from_str(&browser.get("/tools/com.example~notes.json").await.body)
+            .expect("JSON");
+    assert_eq!((&told["given_by_workspaces"], &told["tools_complete"]), (&json!(1), &json!(false)));
+    assert_eq!(told["tools"][1]["description"], "Gets a note.");
+    let tool = browser.get("/tools/com.example~notes/drop_note_table").await;
+    assert_eq!(tool.status, StatusCode::OK);
+    // The address's own page leads there, in each of its forms.
+    for (from, to) in [
+        ("/tools/~mcp.example.com~notes", "/tools/com.example~notes"),
+        ("/tools/~mcp.example.com~notes.json", "/tools/com.example~notes.json"),
+        ("/tools/~mcp.example.com~notes/get_note.md", "/tools/com.example~notes/get_note.md"),
+    ] {
+        let moved = browser.get(from).await;
+        assert_eq!(
+            (moved.status, moved.headers["location"].to_str().expect("ASCII")),
+            (StatusCode::TEMPORARY_REDIRECT, to)
+        );
+    }
+    let mapped = sitemap(&mut browser).await;
+    assert!(!mapped.iter().any(|path| path.contains("~mcp.example.com")), "{mapped:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_can_read_is_spelt_out_on_the_page_of_its_attack() {
+    let world = World::new().await;
+    let page = world.browser().get("/attacks/hidden-unicode").await;
+    page.says("\\udb40");
+    assert!(!page.body.chars().any(sluice_risk::is_invisible));
+    let lists = world.browser().get("/tools").await;
+    assert!(lists.body.contains(">Next</a>") && !lists.body.contains(">Older</a>"));
+}

@@ -319,6 +319,26 @@ fn gather(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
+/// The place of what workspaces gave at a record's address, where the record may speak for that address: it is one
+/// of the starter set, or a registry proved the domain of its name, and the address lies under that domain.
+pub fn joins(entry: &ServerEntry) -> Option<String> {
+    let address = entry.upstream_url.as_deref()?;
+    let slug = slug(address).ok()?;
+    let host = address.trim_start_matches("https://").split('/').next().unwrap_or_default();
+    let speaks = super::find(&entry.slug).is_some()
+        || entry.identity == Identity::DomainProven && is_under(host, &entry.owner_name);
+    speaks.then_some(slug)
+}
+
+/// `mcp.example.com` is under the domain of `com.example/notes`.
+fn is_under(host: &str, owner_name: &str) -> bool {
+    let Some((space, _)) = owner_name.split_once('/') else { return false };
+    let labels: Vec<&str> = space.split('.').rev().collect();
+    let domain = labels.join(".");
+    let above = host.strip_suffix(domain.as_str());
+    labels.len() > 1 && above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+}
+
 /// The record of a public address. It names nobody and nothing but the address and the tools.
 pub fn record(address: &str, tools: Vec<ToolDefinition>, today: &str) -> Result<Record, NotPublic> {
     let slug = slug(address)?;

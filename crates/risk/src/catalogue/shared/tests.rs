@@ -159,3 +159,36 @@ fn a_record_names_the_address_and_nothing_else() {
     );
     assert!(record("https://10.0.0.1/mcp", Vec::new(), "2026-11-30").is_err());
 }
+
+#[test]
+fn only_who_owns_an_address_speaks_for_it() {
+    let given = record("https://mcp.vendor.dev/mcp", Vec::new(), "2026-11-30").expect("public");
+    let claims = |owner_name: &str, identity: Identity, address: &str| {
+        joins(&ServerEntry {
+            owner_name: owner_name.to_owned(),
+            slug: owner_name.replace('/', "~"),
+            identity,
+            upstream_url: Some(address.to_owned()),
+            ..given.entry.clone()
+        })
+    };
+    let (address, slug) = ("https://mcp.vendor.dev/mcp", Some(given.entry.slug.clone()));
+    assert_eq!(claims("dev.vendor/notes", Identity::DomainProven, address), slug);
+    assert_eq!(claims("dev.vendor.mcp/notes", Identity::DomainProven, address), slug);
+    for (owner_name, identity, address) in [
+        // Whoever proved another domain, or nothing, may name the address but not speak for it.
+        ("dev.dor/notes", Identity::DomainProven, address),
+        ("com.evil/notes", Identity::DomainProven, address),
+        ("dev/notes", Identity::DomainProven, address),
+        ("vendor", Identity::DomainProven, address),
+        ("dev.vendor/notes", Identity::Unverified, address),
+        ("io.github.vendor/notes", Identity::GithubProven, address),
+        ("dev.vendor/notes", Identity::DomainProven, "https://mcp.vendor.dev/mcp?key=1"),
+        ("dev.vendor/notes", Identity::DomainProven, "http://mcp.vendor.dev/mcp"),
+    ] {
+        assert_eq!(claims(owner_name, identity, address), None, "{owner_name} {address}");
+    }
+    // We wrote the starter set ourselves.
+    let joined = crate::catalogue::starter().iter().filter(|entry| joins(entry).is_some()).count();
+    assert!(joined > 5, "{joined}");
+}
