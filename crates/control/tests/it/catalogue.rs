@@ -190,7 +190,7 @@ on_both! {
         let mut other = item("com.evil/notes", "1", "2026-10-01T00:00:00Z");
         other["server"]["remotes"] = own["server"]["remotes"].clone();
         keeper.keep(OFFICIAL, vec![read(&own, OFFICIAL), read(&other, OFFICIAL)]).await.expect("keeps");
-        let neon = starter().iter().find(|one| sluice_risk::catalogue::shared::joins(one).is_some() && !one.tools.is_empty()).expect("a public server");
+        let neon = starter().iter().find(|one| shared::joins(one).is_some() && !one.tools.is_empty()).expect("a public server");
         let records = vec![
             given("https://mcp.vendor.dev/mcp", &["get_zebra", "tame_zebra"]),
             given(neon.upstream_url.as_deref().expect("an address"), &["stripe_zebra"]),
