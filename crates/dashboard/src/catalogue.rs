@@ -187,6 +187,9 @@ impl ServerRow {
     }
 }
 
+/// How many there are of each kind.
+type Counts<T> = Vec<(T, usize)>;
+
 impl CatalogueServer {
     /// Rates a record, the gravest tools first.
     pub(crate) fn of(record: CatalogueRecord) -> Self {
@@ -199,7 +202,7 @@ impl CatalogueServer {
     }
 
     /// How many tools there are of each severity and of each category, the gravest first; none of those without.
-    pub(crate) fn counts(&self) -> (Vec<(Severity, usize)>, Vec<(Category, usize)>) {
+    pub(crate) fn counts(&self) -> (Counts<Severity>, Counts<Category>) {
         let of = |holds: &dyn Fn(&Rating) -> bool| {
             self.tools.iter().filter(|tool| holds(&tool.rating)).count()
         };
