@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { runConfigurations } from './configs.mjs';
 import { driveEditor } from './editor.mjs';
+import { drivePasskeys } from './passkeys.mjs';
 
 const { BASE, UPSTREAM, CHROMIUM, SHOTS } = process.env;
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -131,8 +132,9 @@ await page.locator('form:has(#password) button[type=submit]').first().click();
 must(await page.inputValue('#email') === 'not-an-address', 'signup', 'forgets what was typed');
 must(await page.locator('#password-error').count() === 1, 'signup', 'does not say what is wrong with the password');
 await look('signup-faults');
-await page.fill('#email', `ann-${Date.now()}@example.com`);
-await page.fill('#password', 'a long enough password');
+const [email, password] = [`ann-${Date.now()}@example.com`, 'a long enough password'];
+await page.fill('#email', email);
+await page.fill('#password', password);
 await page.locator('form:has(#password) button[type=submit]').first().click();
 await page.waitForURL(/\/workspaces\/new/);
 await look('workspace');
@@ -269,7 +271,10 @@ for (const [name, path, status] of [
   await look(name, false);
 }
 
-// 14. Signing out ends it on the server.
+// 14. A passkey, as the second step and alone.
+await drivePasskeys({ browser, page, look, must, base: BASE, email, password });
+
+// 15. Signing out ends it on the server.
 const cookies = await context.cookies();
 await page.goto(`${BASE}/account`);
 await look('account');
