@@ -20,14 +20,31 @@ pub(crate) fn install(npm: &Path, python: &Path) -> Result<PathBuf> {
     let environment = place.join(".venv");
     let requirements = place.join("requirements.txt");
     once(&requirements, &environment.join(".installed"), || {
-        run::done(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
-        let mut command = Command::new(environment.join("bin/python"));
-        command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
-        run::done(command.arg(&requirements))
+        python_packages(python, &environment, &requirements)
     })?;
     let tools = place.join("uv-tools.txt");
     once(&tools, &environment.join(".tools-installed"), || uv_tools(&environment, &tools))?;
     Ok(place)
+}
+
+/// Copies `e2e/api` and installs Schemathesis into an environment of its own, unless that was done already.
+pub(crate) fn schemathesis(python: &Path) -> Result<PathBuf> {
+    let place = run::target().join("e2e-api");
+    copy(&run::root().join("e2e/api"), &place)?;
+    let requirements = place.join("requirements.txt");
+    let environment = place.join(".venv");
+    once(&requirements, &environment.join(".installed"), || {
+        python_packages(python, &environment, &requirements)
+    })?;
+    Ok(place)
+}
+
+/// A fresh Python environment with these packages.
+fn python_packages(python: &Path, environment: &Path, requirements: &Path) -> Result<()> {
+    run::done(Command::new(python).args(["-m", "venv", "--clear"]).arg(environment))?;
+    let mut command = Command::new(environment.join("bin/python"));
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
+    run::done(command.arg(requirements))
 }
 
 /// Installs Python programs that people run by `uvx`, each in an environment of its own.

@@ -5,6 +5,7 @@
     reason = "a task runner talks to the terminal"
 )]
 
+mod api;
 mod bench;
 mod catalogue;
 mod clients;
@@ -56,6 +57,19 @@ enum Task {
         /// Where the walk begins: the same walk for the same number, another one every time for 0.
         #[arg(long, default_value_t = 1)]
         seed: u32,
+    },
+    /// Calls every operation of the running REST API as its description allows, and as it does not, by
+    /// Schemathesis; fails where an answer is not as described.
+    Api {
+        /// The binary; without it the release one is built.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+        /// The same requests for the same number, others every time for 0.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How many requests of chance for an operation.
+        #[arg(long)]
+        examples: Option<u32>,
     },
     /// Runs a kit of real clients and servers through the binary, on one replica and on two.
     Harness {
@@ -131,6 +145,7 @@ fn main() -> ExitCode {
             let bound = inputs.map_or(fuzz::Bound::Seconds(seconds), fuzz::Bound::Inputs);
             fuzz::run(bound, seed, target.as_deref())
         }
+        Task::Api { binary, seed, examples } => api::run(binary, seed, examples),
         Task::Harness { dir, binary, replicas } => harness::run(&dir, binary, &replicas),
         Task::Soak { minutes, seconds, binary } => {
             let time = seconds.map_or_else(|| Duration::from_mins(minutes), Duration::from_secs);

@@ -73,7 +73,7 @@ struct MadeBody {
 
 /// The workspace's API tokens, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/api-tokens", tag = "API tokens",
+    get, path = "/workspaces/{ws}/api-tokens", operation_id = "list_api_tokens", tag = "API tokens",
     params(("ws" = String, Path), PageQuery),
     responses((status = 200, body = List<ApiTokenBody>), Refusals),
 )]
@@ -88,7 +88,7 @@ async fn index(
 
 /// Makes an API token. The answer holds it, this once.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/api-tokens", tag = "API tokens",
+    post, path = "/workspaces/{ws}/api-tokens", operation_id = "create_api_token", tag = "API tokens",
     params(("ws" = String, Path)), request_body = NewApiToken,
     responses((status = 201, body = MadeBody), Refusals),
 )]
@@ -105,7 +105,7 @@ async fn create(
 
 /// Ends an API token for good.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/api-tokens/{id}", tag = "API tokens",
+    delete, path = "/workspaces/{ws}/api-tokens/{id}", operation_id = "revoke_api_token", tag = "API tokens",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 204), Refusals),
 )]

@@ -88,7 +88,7 @@ impl From<ExceptionView> for ExceptionBody {
 
 /// The exceptions, newest first; made by approving with `allow_for`.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/approval-exceptions", tag = "Approvals",
+    get, path = "/workspaces/{ws}/approval-exceptions", operation_id = "list_exceptions", tag = "Approvals",
     params(("ws" = String, Path), ExceptionsQuery),
     responses((status = 200, body = List<ExceptionBody>), Refusals),
 )]
@@ -104,7 +104,7 @@ async fn index(
 
 /// Takes an exception back: the next such call asks again.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/approval-exceptions/{id}", tag = "Approvals",
+    delete, path = "/workspaces/{ws}/approval-exceptions/{id}", operation_id = "revoke_exception", tag = "Approvals",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 204), Refusals),
 )]

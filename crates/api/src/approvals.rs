@@ -181,7 +181,7 @@ impl From<ApprovalEventView> for ApprovalEventBody {
 
 /// The approvals, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/approvals", tag = "Approvals",
+    get, path = "/workspaces/{ws}/approvals", operation_id = "list_approvals", tag = "Approvals",
     params(("ws" = String, Path), ApprovalsQuery),
     responses((status = 200, body = List<ApprovalBody>), Refusals),
 )]
@@ -199,7 +199,7 @@ async fn index(
 
 /// One approval.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/approvals/{id}", tag = "Approvals",
+    get, path = "/workspaces/{ws}/approvals/{id}", operation_id = "show_approval", tag = "Approvals",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = ApprovalBody), Refusals),
 )]
@@ -215,7 +215,7 @@ async fn show(
 
 /// What happened to a parked call, oldest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/approvals/{id}/events", tag = "Approvals",
+    get, path = "/workspaces/{ws}/approvals/{id}/events", operation_id = "list_approval_events", tag = "Approvals",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = List<ApprovalEventBody>), Refusals),
 )]
@@ -231,7 +231,7 @@ async fn events(
 
 /// The arguments with their secrets, for those who may decide. That somebody looked is logged.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/approvals/{id}/reveal", tag = "Approvals",
+    post, path = "/workspaces/{ws}/approvals/{id}/reveal", operation_id = "reveal_approval", tag = "Approvals",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = Revealed), Refusals),
 )]
@@ -268,7 +268,7 @@ async fn decide(
 
 /// Lets the call run, once. A decided approval answers 409 with who decided it.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/approvals/{id}/approve", tag = "Approvals",
+    post, path = "/workspaces/{ws}/approvals/{id}/approve", operation_id = "approve_approval", tag = "Approvals",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Option<Approving>,
     responses((status = 200, body = ApprovalBody), Refusals),
 )]
@@ -286,7 +286,7 @@ async fn approve(
 
 /// Refuses the call. A decided approval answers 409 with who decided it.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/approvals/{id}/deny", tag = "Approvals",
+    post, path = "/workspaces/{ws}/approvals/{id}/deny", operation_id = "deny_approval", tag = "Approvals",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Option<Note>,
     responses((status = 200, body = ApprovalBody), Refusals),
 )]

@@ -74,7 +74,7 @@ impl CallsQuery {
 
 /// The calls, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/calls", tag = "Calls",
+    get, path = "/workspaces/{ws}/calls", operation_id = "list_calls", tag = "Calls",
     params(("ws" = String, Path), CallsQuery),
     responses((status = 200, body = List<CallBody>), Refusals),
 )]
@@ -90,7 +90,7 @@ async fn index(
 
 /// One call with its trace.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/calls/{id}", tag = "Calls",
+    get, path = "/workspaces/{ws}/calls/{id}", operation_id = "show_call", tag = "Calls",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = CallBody), Refusals),
 )]

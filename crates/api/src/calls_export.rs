@@ -18,7 +18,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
 
 /// The calls as CSV (RFC 4180), newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/calls.csv", tag = "Calls",
+    get, path = "/workspaces/{ws}/calls.csv", operation_id = "export_calls_csv", tag = "Calls",
     params(("ws" = String, Path), CallsQuery),
     responses((status = 200, body = String, content_type = "text/csv"), Refusals),
 )]
@@ -33,7 +33,7 @@ async fn csv(
 
 /// The calls as one JSON object a line, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/calls.ndjson", tag = "Calls",
+    get, path = "/workspaces/{ws}/calls.ndjson", operation_id = "export_calls_ndjson", tag = "Calls",
     params(("ws" = String, Path), CallsQuery),
     responses((status = 200, body = CallBody, content_type = "application/x-ndjson"), Refusals),
 )]

@@ -219,7 +219,7 @@ impl ApplyRequest {
 
 /// The workspace's configuration as files. Secrets are references, tokens are left out.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/configuration", tag = "Configuration",
+    get, path = "/workspaces/{ws}/configuration", operation_id = "export_configuration", tag = "Configuration",
     params(("ws" = String, Path)),
     responses((status = 200, body = FilesBody), Refusals),
 )]
@@ -232,7 +232,7 @@ async fn export(
 
 /// Says what applying the files would do, and what stands in its way. Changes nothing.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/configuration/plan", tag = "Configuration",
+    post, path = "/workspaces/{ws}/configuration/plan", operation_id = "plan_configuration", tag = "Configuration",
     params(("ws" = String, Path)), request_body = ApplyRequest,
     responses((status = 200, body = PlanBody), Refusals),
 )]
@@ -249,7 +249,7 @@ async fn plan(
 /// Applies the files. Everything is checked before the first change; applied twice, the second time
 /// changes nothing. What somebody changed by hand since is refused with 409 and the plan.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/configuration/apply", tag = "Configuration",
+    post, path = "/workspaces/{ws}/configuration/apply", operation_id = "apply_configuration", tag = "Configuration",
     params(("ws" = String, Path)), request_body = ApplyRequest,
     responses((status = 200, body = AppliedBody), Refusals),
 )]

@@ -92,7 +92,7 @@ impl From<DeliveryView> for DeliveryBody {
 
 /// The messages, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/notification-deliveries", tag = "Notifications",
+    get, path = "/workspaces/{ws}/notification-deliveries", operation_id = "list_deliveries", tag = "Notifications",
     params(("ws" = String, Path), DeliveriesQuery),
     responses((status = 200, body = List<DeliveryBody>), Refusals),
 )]
@@ -109,7 +109,7 @@ async fn index(
 
 /// One message, with every attempt.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/notification-deliveries/{id}", tag = "Notifications",
+    get, path = "/workspaces/{ws}/notification-deliveries/{id}", operation_id = "show_delivery", tag = "Notifications",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = DeliveryBody), Refusals),
 )]
@@ -123,7 +123,7 @@ async fn show(
 
 /// Sends a message anew that was given up or taken, under the same id.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/notification-deliveries/{id}/replay", tag = "Notifications",
+    post, path = "/workspaces/{ws}/notification-deliveries/{id}/replay", operation_id = "replay_delivery", tag = "Notifications",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = DeliveryBody), Refusals),
 )]

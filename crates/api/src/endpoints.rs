@@ -116,7 +116,7 @@ fn tagged(view: EndpointView) -> impl IntoResponse {
 
 /// The endpoints, oldest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/notification-endpoints", tag = "Notifications",
+    get, path = "/workspaces/{ws}/notification-endpoints", operation_id = "list_endpoints", tag = "Notifications",
     params(("ws" = String, Path), PageQuery),
     responses((status = 200, body = List<EndpointBody>), Refusals),
 )]
@@ -131,7 +131,7 @@ async fn index(
 
 /// Makes an endpoint. The answer holds a webhook's secret, this once.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/notification-endpoints", tag = "Notifications",
+    post, path = "/workspaces/{ws}/notification-endpoints", operation_id = "create_endpoint", tag = "Notifications",
     params(("ws" = String, Path)), request_body = NewEndpoint,
     responses((status = 201, body = MadeEndpointBody), Refusals),
 )]
@@ -148,7 +148,7 @@ async fn create(
 
 /// One endpoint.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/notification-endpoints/{id}", tag = "Notifications",
+    get, path = "/workspaces/{ws}/notification-endpoints/{id}", operation_id = "show_endpoint", tag = "Notifications",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = EndpointBody), Refusals),
 )]
@@ -162,7 +162,7 @@ async fn show(
 
 /// Changes an endpoint, or switches it off and on.
 #[utoipa::path(
-    patch, path = "/workspaces/{ws}/notification-endpoints/{id}", tag = "Notifications",
+    patch, path = "/workspaces/{ws}/notification-endpoints/{id}", operation_id = "edit_endpoint", tag = "Notifications",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("If-Match" = String, Header)),
     request_body = EditEndpoint,
     responses((status = 200, body = EndpointBody), Refusals),
@@ -185,7 +185,7 @@ async fn edit(
 
 /// Removes an endpoint with all that is on its way to it.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/notification-endpoints/{id}", tag = "Notifications",
+    delete, path = "/workspaces/{ws}/notification-endpoints/{id}", operation_id = "delete_endpoint", tag = "Notifications",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 204), Refusals),
 )]
@@ -200,7 +200,7 @@ async fn delete(
 
 /// Sends a test message, once and now; the answer says how that went.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/notification-endpoints/{id}/test", tag = "Notifications",
+    post, path = "/workspaces/{ws}/notification-endpoints/{id}/test", operation_id = "test_endpoint", tag = "Notifications",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = DeliveryBody), Refusals),
 )]
@@ -214,7 +214,7 @@ async fn test(
 
 /// Gives a webhook a new secret; the old one signs too for a day.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/notification-endpoints/{id}/rotate-secret", tag = "Notifications",
+    post, path = "/workspaces/{ws}/notification-endpoints/{id}/rotate-secret", operation_id = "rotate_endpoint_secret", tag = "Notifications",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = MadeEndpointBody), Refusals),
 )]

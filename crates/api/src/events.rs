@@ -36,7 +36,7 @@ struct EventsQuery {
 
 /// What was done in the workspace, by whom, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/admin-events", tag = "Workspace",
+    get, path = "/workspaces/{ws}/admin-events", operation_id = "list_admin_events", tag = "Workspace",
     params(("ws" = String, Path), EventsQuery),
     responses((status = 200, body = List<EventBody>), Refusals),
 )]
@@ -97,7 +97,7 @@ impl From<Breakdown> for UsageBody {
 
 /// Tool calls by server, grant, tool and outcome, the most frequent first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/usage", tag = "Workspace",
+    get, path = "/workspaces/{ws}/usage", operation_id = "usage", tag = "Workspace",
     params(("ws" = String, Path), UsageQuery),
     responses((status = 200, body = List<UsageBody>), Refusals),
 )]

@@ -29,7 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
 
 /// A grant. Its token is never shown again.
 #[derive(Debug, Serialize, ToSchema)]
-struct GrantBody {
+pub(crate) struct GrantBody {
     #[schema(format = Uuid)]
     id: String,
     #[schema(format = Uuid)]
@@ -140,7 +140,7 @@ fn tagged(grant: GrantView) -> impl IntoResponse {
 
 /// The server's grants, newest first, revoked ones too.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/servers/{id}/grants", tag = "Grants",
+    get, path = "/workspaces/{ws}/servers/{id}/grants", operation_id = "list_server_grants", tag = "Grants",
     params(("ws" = String, Path), ("id" = Uuid, Path), PageQuery),
     responses((status = 200, body = List<GrantBody>), Refusals),
 )]
@@ -150,14 +150,14 @@ async fn index(
     PathId(server): PathId<ServerId>,
     Queried(query): Queried<PageQuery>,
 ) -> Result<Json<List<GrantBody>>, Problem> {
-    let of = GrantsOf { server: Some(server), ..GrantsOf::default() };
+    let of = GrantsOf { server: Some(server), include_revoked: true, ..GrantsOf::default() };
     let page = control.grants(&viewer, of, query.page()?).await?;
     Ok(Json(list(page, GrantBody::from)))
 }
 
 /// Makes a grant. The answer holds the token, this once.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/grants", tag = "Grants",
+    post, path = "/workspaces/{ws}/servers/{id}/grants", operation_id = "create_grant", tag = "Grants",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     request_body = NewGrant,
     responses((status = 201, body = GrantedBody), Refusals),
@@ -189,7 +189,7 @@ fn no_store() -> http::HeaderValue {
 
 /// One grant.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/grants/{id}", tag = "Grants",
+    get, path = "/workspaces/{ws}/grants/{id}", operation_id = "show_grant", tag = "Grants",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = GrantBody), Refusals),
 )]
@@ -203,7 +203,7 @@ async fn show(
 
 /// Edits a grant. A policy manager may attach a policy; the rest is an admin's.
 #[utoipa::path(
-    patch, path = "/workspaces/{ws}/grants/{id}", tag = "Grants",
+    patch, path = "/workspaces/{ws}/grants/{id}", operation_id = "edit_grant", tag = "Grants",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("If-Match" = String, Header)),
     request_body = EditGrant,
     responses((status = 200, body = GrantBody), Refusals),
@@ -239,7 +239,7 @@ async fn edit(
 
 /// Ends a grant for good; its open streams end too.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/grants/{id}", tag = "Grants",
+    delete, path = "/workspaces/{ws}/grants/{id}", operation_id = "revoke_grant", tag = "Grants",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 204), Refusals),
 )]
@@ -263,7 +263,7 @@ struct Rotate {
 
 /// Gives the grant a new token. The body may be left out: then the old token ends now.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/grants/{id}/rotate", tag = "Grants",
+    post, path = "/workspaces/{ws}/grants/{id}/rotate", operation_id = "rotate_grant", tag = "Grants",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     request_body = Option<Rotate>,
     responses((status = 200, body = GrantedBody), Refusals),

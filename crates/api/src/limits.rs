@@ -126,7 +126,7 @@ impl LimitBody {
 
 /// The limits of policies that a live grant has, each with how its counter stands now.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/limits", tag = "Limits",
+    get, path = "/workspaces/{ws}/limits", operation_id = "list_limits", tag = "Limits",
     params(("ws" = String, Path), LimitsQuery),
     responses((status = 200, body = List<LimitBody>), Refusals),
 )]
@@ -193,7 +193,7 @@ struct CounterWasReset {
 /// Sets a counter back to nothing; the admin audit log says who did. Calls that were charged before
 /// cannot be given back any more.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/limits/reset", tag = "Limits",
+    post, path = "/workspaces/{ws}/limits/reset", operation_id = "reset_limit", tag = "Limits",
     params(("ws" = String, Path)),
     request_body = ResetCounter,
     responses((status = 200, body = CounterWasReset), Refusals),

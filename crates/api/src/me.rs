@@ -52,7 +52,7 @@ struct Workspace {
 }
 
 /// Who is calling, which workspaces they reach, and in which role.
-#[utoipa::path(get, path = "/me", tag = "Account", responses((status = 200, body = Me), Refusals))]
+#[utoipa::path(get, path = "/me", operation_id = "me", tag = "Account", responses((status = 200, body = Me), Refusals))]
 async fn me(State(control): State<Control>, Bearer(actor): Bearer) -> Result<Json<Me>, Problem> {
     let workspaces = control.workspaces(&actor).await?;
     let token = match &actor.proof {

@@ -99,7 +99,7 @@ struct InvitedBody {
 
 /// The members, by the time they joined.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/members", tag = "Members",
+    get, path = "/workspaces/{ws}/members", operation_id = "list_members", tag = "Members",
     params(("ws" = String, Path), PageQuery),
     responses((status = 200, body = List<MemberBody>), Refusals),
 )]
@@ -115,7 +115,7 @@ async fn index(
 /// Adds somebody to the workspace: they join by the link that is given back, which works once, for
 /// that address, whether they have an account or make one. The same as an invitation.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/members", tag = "Members",
+    post, path = "/workspaces/{ws}/members", operation_id = "add_member", tag = "Members",
     params(("ws" = String, Path)), request_body = NewInvite,
     responses((status = 201, body = InvitedBody), Refusals),
 )]
@@ -129,7 +129,7 @@ async fn add(
 
 /// Changes a member's role. The last admin stays one.
 #[utoipa::path(
-    patch, path = "/workspaces/{ws}/members/{id}", tag = "Members",
+    patch, path = "/workspaces/{ws}/members/{id}", operation_id = "change_member", tag = "Members",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = ChangeMember,
     responses((status = 204), Refusals),
 )]
@@ -145,7 +145,7 @@ async fn change(
 
 /// Removes a member; what they made stays.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/members/{id}", tag = "Members",
+    delete, path = "/workspaces/{ws}/members/{id}", operation_id = "remove_member", tag = "Members",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 204), Refusals),
 )]
@@ -160,7 +160,7 @@ async fn remove(
 
 /// The open invitations, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/invites", tag = "Members",
+    get, path = "/workspaces/{ws}/invites", operation_id = "list_invites", tag = "Members",
     params(("ws" = String, Path), PageQuery),
     responses((status = 200, body = List<InviteBody>), Refusals),
 )]
@@ -175,7 +175,7 @@ async fn invites(
 
 /// Invites an e-mail address. The link works once, for that address.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/invites", tag = "Members",
+    post, path = "/workspaces/{ws}/invites", operation_id = "create_invite", tag = "Members",
     params(("ws" = String, Path)), request_body = NewInvite,
     responses((status = 201, body = InvitedBody), Refusals),
 )]
@@ -192,7 +192,7 @@ async fn invite(
 
 /// Takes an invitation back.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/invites/{id}", tag = "Members",
+    delete, path = "/workspaces/{ws}/invites/{id}", operation_id = "revoke_invite", tag = "Members",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 204), Refusals),
 )]

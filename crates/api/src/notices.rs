@@ -53,7 +53,7 @@ struct Preferences {
 
 /// How notifications stand.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/notification-settings", tag = "Notifications",
+    get, path = "/workspaces/{ws}/notification-settings", operation_id = "show_notification_settings", tag = "Notifications",
     params(("ws" = String, Path)),
     responses((status = 200, body = SettingsBody), Refusals),
 )]
@@ -66,7 +66,7 @@ async fn show(
 
 /// Sets after how long admins are told of a call that nobody decided.
 #[utoipa::path(
-    patch, path = "/workspaces/{ws}/notification-settings", tag = "Notifications",
+    patch, path = "/workspaces/{ws}/notification-settings", operation_id = "edit_notification_settings", tag = "Notifications",
     params(("ws" = String, Path)), request_body = EditSettings,
     responses((status = 200, body = SettingsBody), Refusals),
 )]
@@ -82,7 +82,7 @@ async fn edit(
 
 /// Sets whether the token's maker gets mail about calls that wait for them.
 #[utoipa::path(
-    patch, path = "/workspaces/{ws}/notification-preferences", tag = "Notifications",
+    patch, path = "/workspaces/{ws}/notification-preferences", operation_id = "edit_notification_preferences", tag = "Notifications",
     params(("ws" = String, Path)), request_body = Preferences,
     responses((status = 200, body = SettingsBody), Refusals),
 )]

@@ -11,6 +11,12 @@ use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
 use crate::state::described;
 
+mod allowed;
+mod dress;
+mod examples;
+mod fields;
+mod headers;
+
 /// What stands before the paths.
 pub(crate) fn head() -> OpenApi {
     let info = InfoBuilder::new()
@@ -48,12 +54,17 @@ pub(crate) fn head() -> OpenApi {
     document
 }
 
-/// The whole document.
+/// The operations as their handlers describe them.
 pub fn document() -> OpenApi {
     described().into_openapi()
 }
 
-static TEXT: LazyLock<String> = LazyLock::new(|| document().to_json().unwrap_or_default());
+/// The whole document as it is served.
+pub fn published() -> serde_json::Value {
+    dress::dressed(serde_json::to_value(document()).unwrap_or_default())
+}
+
+static TEXT: LazyLock<String> = LazyLock::new(|| published().to_string());
 
 pub(crate) async fn serve() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], TEXT.as_str())

@@ -106,7 +106,7 @@ struct SavePolicy {
 
 /// One version of a policy.
 #[derive(Debug, Serialize, ToSchema)]
-struct VersionBody {
+pub(crate) struct VersionBody {
     version: i64,
     #[schema(value_type = Object)]
     document: Box<RawValue>,
@@ -167,7 +167,7 @@ fn bodies(
 
 /// The server's policies, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/servers/{id}/policies", tag = "Policies",
+    get, path = "/workspaces/{ws}/servers/{id}/policies", operation_id = "list_server_policies", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path), PageQuery),
     responses((status = 200, body = List<PolicyBody>), Refusals),
 )]
@@ -182,7 +182,7 @@ async fn index(
 
 /// The policies of all servers, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/policies", tag = "Policies",
+    get, path = "/workspaces/{ws}/policies", operation_id = "list_policies", tag = "Policies",
     params(("ws" = String, Path), PageQuery),
     responses((status = 200, body = List<PolicyBody>), Refusals),
 )]
@@ -196,7 +196,7 @@ async fn all(
 
 /// Makes a policy. Everything that is wrong with the document is told at once.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/policies", tag = "Policies",
+    post, path = "/workspaces/{ws}/servers/{id}/policies", operation_id = "create_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = NewPolicy,
     responses((status = 201, body = SavedBody), Refusals),
 )]
@@ -215,7 +215,7 @@ async fn create(
 
 /// One policy with its newest document.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/policies/{id}", tag = "Policies",
+    get, path = "/workspaces/{ws}/policies/{id}", operation_id = "show_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = PolicyBody), Refusals),
 )]
@@ -230,7 +230,7 @@ async fn show(
 
 /// Saves a new version. It decides from the next call on.
 #[utoipa::path(
-    put, path = "/workspaces/{ws}/policies/{id}", tag = "Policies",
+    put, path = "/workspaces/{ws}/policies/{id}", operation_id = "save_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("If-Match" = String, Header)),
     request_body = SavePolicy,
     responses((status = 200, body = SavedBody), Refusals),
@@ -255,8 +255,8 @@ async fn save(
 
 /// Deletes a policy that no live grant has.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/policies/{id}", tag = "Policies",
-    params(("ws" = String, Path), ("id" = Uuid, Path)),
+    delete, path = "/workspaces/{ws}/policies/{id}", operation_id = "remove_policy", tag = "Policies",
+    params(("ws" = String, Path), ("id" = Uuid, Path), ("If-Match" = Option<String>, Header)),
     responses((status = 204), Refusals),
 )]
 async fn remove(
@@ -275,7 +275,7 @@ async fn remove(
 
 /// The versions, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/policies/{id}/versions", tag = "Policies",
+    get, path = "/workspaces/{ws}/policies/{id}/versions", operation_id = "list_policy_versions", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path), PageQuery),
     responses((status = 200, body = List<VersionBody>), Refusals),
 )]
@@ -298,8 +298,8 @@ struct RollBack {
 
 /// Makes an earlier version the newest again, as a version of its own.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/policies/{id}/rollback", tag = "Policies",
-    params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = RollBack,
+    post, path = "/workspaces/{ws}/policies/{id}/rollback", operation_id = "roll_back_policy", tag = "Policies",
+    params(("ws" = String, Path), ("id" = Uuid, Path), ("If-Match" = Option<String>, Header)), request_body = RollBack,
     responses((status = 200, body = SavedBody), Refusals),
 )]
 async fn roll_back(

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sluice_control::{
-    CallsOf, Control, ControlError, Fault, Trial, TrialCall, Trials, TrialsOf, Viewer,
+    CallsOf, Control, ControlError, Fault, MAX_TRIALS, Trial, TrialCall, Trials, TrialsOf, Viewer,
 };
 use sluice_domain::{GrantId, PolicyId, ServerId};
 use sluice_policy::{
@@ -35,7 +35,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     document: Box<RawValue>,
 }
 
@@ -59,7 +59,7 @@ impl From<Checked> for CheckedBody {
 
 /// Checks a document against the policy's server: without a body, the stored one.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/policies/{id}/check", tag = "Policies",
+    post, path = "/workspaces/{ws}/policies/{id}/check", operation_id = "check_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Option<Document>,
     responses((status = 200, body = CheckedBody), Refusals),
 )]
@@ -76,7 +76,7 @@ async fn check(
 
 /// Checks a document that is not saved yet against a server.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/policies/check", tag = "Policies",
+    post, path = "/workspaces/{ws}/servers/{id}/policies/check", operation_id = "check_new_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Document,
     responses((status = 200, body = CheckedBody), Refusals),
 )]
@@ -114,6 +114,7 @@ pub(crate) struct Logged {
     from: Option<DateTime<Utc>>,
     to: Option<DateTime<Utc>>,
     /// 1 to 1,000, the newest first; 1,000 when left out.
+    #[schema(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
@@ -130,21 +131,29 @@ struct Simulate {
 }
 
 impl Simulate {
-    fn of(self) -> TrialsOf {
-        if let Some(calls) = self.calls {
-            return TrialsOf::These(calls.into_iter().map(TrialCall::from).collect());
+    fn of(self) -> Result<TrialsOf, Problem> {
+        let Some(calls) = self.calls else {
+            let (filter, limit) = self.log.unwrap_or_default().of()?;
+            return Ok(TrialsOf::Log { filter: Box::new(filter), limit });
+        };
+        if self.log.is_some() {
+            let detail = "give `calls` or `log`, not both";
+            return Err(Problem::invalid(Fault::new("/log", "ambiguous", detail)));
         }
-        let (filter, limit) = self.log.unwrap_or_default().of();
-        TrialsOf::Log { filter: Box::new(filter), limit }
+        Ok(TrialsOf::These(calls.into_iter().map(TrialCall::from).collect()))
     }
 }
 
 impl Logged {
     /// Which calls, and how many at most.
-    pub(crate) fn of(self) -> (CallsOf, u32) {
+    pub(crate) fn of(self) -> Result<(CallsOf, u32), Problem> {
         let Self { grant, tool, from, to, limit } = self;
-        let filter = CallsOf { grant, tool, from, to, ..CallsOf::default() };
-        (filter, limit.unwrap_or(sluice_control::MAX_TRIALS))
+        let limit = limit.unwrap_or(MAX_TRIALS);
+        if !(1..=MAX_TRIALS).contains(&limit) {
+            let detail = format!("1 to {MAX_TRIALS} calls are looked at");
+            return Err(Problem::invalid(Fault::new("/log/limit", "out_of_range", detail)));
+        }
+        Ok((CallsOf { grant, tool, from, to, ..CallsOf::default() }, limit))
     }
 }
 
@@ -254,7 +263,7 @@ impl From<Trials> for SimulatedBody {
 
 /// Says what a document would do to calls: those given, or the newest of the log.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/policies/{id}/simulate", tag = "Policies",
+    post, path = "/workspaces/{ws}/policies/{id}/simulate", operation_id = "simulate_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Option<Simulate>,
     responses((status = 200, body = SimulatedBody), Refusals),
 )]
@@ -268,13 +277,13 @@ async fn simulate(
     let mut body = body.unwrap_or_default();
     let document = body.document.take();
     let text = document.as_ref().map_or(policy.document.as_str(), |document| document.get());
-    let trials = control.simulate(&viewer, policy.server_id, text, body.of()).await?;
+    let trials = control.simulate(&viewer, policy.server_id, text, body.of()?).await?;
     Ok(Json(trials.into()))
 }
 
 /// The same for a document that is not saved yet.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/policies/simulate", tag = "Policies",
+    post, path = "/workspaces/{ws}/servers/{id}/policies/simulate", operation_id = "simulate_new_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Simulate,
     responses((status = 200, body = SimulatedBody), Refusals),
 )]
@@ -288,7 +297,7 @@ async fn simulate_new(
         let fault = Fault::new("/document", "missing_field", "give a document");
         return Err(Problem::invalid(fault));
     };
-    let trials = control.simulate(&viewer, server, document.get(), body.of()).await?;
+    let trials = control.simulate(&viewer, server, document.get(), body.of()?).await?;
     Ok(Json(trials.into()))
 }
 
@@ -338,7 +347,7 @@ impl From<CasesReport> for TestedBody {
 /// Runs policy tests: calls with the outcome that is expected of each. They are of the document alone, as
 /// for `sluice policy test`: counters count as empty, tools as known and unchanged.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/policies/{id}/test", tag = "Policies",
+    post, path = "/workspaces/{ws}/policies/{id}/test", operation_id = "test_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Tests,
     responses((status = 200, body = TestedBody), Refusals),
 )]
@@ -354,7 +363,7 @@ async fn test(
 
 /// The same for a document that is not saved yet.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/policies/test", tag = "Policies",
+    post, path = "/workspaces/{ws}/servers/{id}/policies/test", operation_id = "test_new_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Tests,
     responses((status = 200, body = TestedBody), Refusals),
 )]
@@ -374,7 +383,7 @@ async fn test_new(
 
 /// Runs tests on the document that they bring, else on `stored`.
 fn tested(stored: &str, body: Tests, control: &Control) -> Result<Json<TestedBody>, Problem> {
-    let most = usize::try_from(sluice_control::MAX_TRIALS).unwrap_or(usize::MAX);
+    let most = usize::try_from(MAX_TRIALS).unwrap_or(usize::MAX);
     if body.cases.len() > most {
         let detail = format!("at most {most} tests run at once");
         return Err(Problem::invalid(Fault::new("/cases", "too_many", detail)));

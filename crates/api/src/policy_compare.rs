@@ -130,7 +130,7 @@ impl From<Compared> for ComparedBody {
 /// Compares what two versions of a policy, or a version and a new document, would do to the newest
 /// calls of the server's log.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/policies/{id}/compare", tag = "Policies",
+    post, path = "/workspaces/{ws}/policies/{id}/compare", operation_id = "compare_policy", tag = "Policies",
     params(("ws" = String, Path), ("id" = Uuid, Path)), request_body = Compare,
     responses((status = 200, body = ComparedBody), Refusals),
 )]
@@ -157,7 +157,7 @@ async fn compare(
             return Err(Problem::invalid(Fault::new("/after", "missing_field", detail)));
         }
     };
-    let (filter, limit) = body.log.unwrap_or_default().of();
+    let (filter, limit) = body.log.unwrap_or_default().of()?;
     let sides = (before.as_str(), after.as_str());
     let compared = control.compare(&viewer, policy.server_id, sides, filter, limit).await?;
     Ok(Json(compared.into()))

@@ -65,7 +65,7 @@ impl From<SecurityEvent> for SecurityBody {
 
 /// Refused attempts with a token of the workspace, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/security-events", tag = "Workspace",
+    get, path = "/workspaces/{ws}/security-events", operation_id = "list_security_events", tag = "Workspace",
     params(("ws" = String, Path), SecurityQuery),
     responses((status = 200, body = List<SecurityBody>), Refusals),
 )]

@@ -244,7 +244,7 @@ fn tagged(server: ServerView) -> impl IntoResponse {
 
 /// The workspace's servers, newest first.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/servers", tag = "Servers",
+    get, path = "/workspaces/{ws}/servers", operation_id = "list_servers", tag = "Servers",
     params(("ws" = String, Path, description = "Workspace slug"), PageQuery),
     responses((status = 200, body = List<ServerBody>), Refusals),
 )]
@@ -259,7 +259,7 @@ async fn index(
 
 /// Connects a server and reads its tools. It is kept even where the read fails; `tools_error` says why.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers", tag = "Servers",
+    post, path = "/workspaces/{ws}/servers", operation_id = "create_server", tag = "Servers",
     params(("ws" = String, Path, description = "Workspace slug")),
     request_body = NewServer,
     responses((status = 201, body = ServerBody), Refusals),
@@ -279,7 +279,7 @@ async fn create(
 
 /// One server.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/servers/{id}", tag = "Servers",
+    get, path = "/workspaces/{ws}/servers/{id}", operation_id = "show_server", tag = "Servers",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = ServerBody), Refusals),
 )]
@@ -293,7 +293,7 @@ async fn show(
 
 /// Edits a server. A stored header whose mask is sent back stays as it is.
 #[utoipa::path(
-    patch, path = "/workspaces/{ws}/servers/{id}", tag = "Servers",
+    patch, path = "/workspaces/{ws}/servers/{id}", operation_id = "edit_server", tag = "Servers",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("If-Match" = String, Header)),
     request_body = EditServer,
     responses((status = 200, body = ServerBody), Refusals),
@@ -337,8 +337,8 @@ async fn with_current(
 
 /// Deletes a server; its credentials are wiped and its grants stop.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/servers/{id}", tag = "Servers",
-    params(("ws" = String, Path), ("id" = Uuid, Path)),
+    delete, path = "/workspaces/{ws}/servers/{id}", operation_id = "remove_server", tag = "Servers",
+    params(("ws" = String, Path), ("id" = Uuid, Path), ("If-Match" = Option<String>, Header)),
     responses((status = 204), Refusals),
 )]
 async fn remove(
@@ -378,7 +378,7 @@ impl From<ReadReport> for Refreshed {
 
 /// Reads the tools from the upstream before it answers.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/refresh", tag = "Servers",
+    post, path = "/workspaces/{ws}/servers/{id}/refresh", operation_id = "refresh_server", tag = "Servers",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 200, body = Refreshed), Refusals),
 )]

@@ -9,8 +9,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     allowance, api_tokens, approval_exceptions, approvals, calls, calls_export, configuration,
-    deliveries, endpoints, events, grants, idempotency, limits, me, members, notices, openapi,
-    policies, policy_checks, policy_compare, servers, tools, workspace,
+    deliveries, endpoints, events, grants, idempotency, limits, log_filters, me, members, notices,
+    openapi, policies, policy_checks, policy_compare, policy_history, servers, tools, workspace,
 };
 
 /// What handlers need. Cheap to clone.
@@ -40,11 +40,13 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(policies::routes())
         .merge(policy_checks::routes())
         .merge(policy_compare::routes())
+        .merge(policy_history::routes())
         .merge(grants::routes())
         .merge(limits::routes())
         .merge(calls::routes())
         .merge(crate::security_events::routes())
         .merge(calls_export::routes())
+        .merge(log_filters::routes())
         .merge(approvals::routes())
         .merge(approval_exceptions::routes())
         .merge(notices::routes())

@@ -5,7 +5,9 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sluice_control::{Apply, Control, PolicyManager, Preview, RestOf, Standing, ToolView, Viewer};
+use sluice_control::{
+    Admin, Apply, Control, PolicyManager, Preview, RestOf, Standing, ToolView, Viewer,
+};
 use sluice_domain::{PolicyId, ServerId};
 use sluice_web::{As, JsonBody, MaybeJson, PathId, Problem, Queried};
 use utoipa::ToSchema;
@@ -22,6 +24,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(index))
         .routes(routes!(show))
         .routes(routes!(accept))
+        .routes(routes!(accept_all))
         .routes(routes!(preview))
         .routes(routes!(apply))
 }
@@ -107,7 +110,7 @@ impl ToolBody {
 
 /// The server's tools by name, those that are gone too. All on one page.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/servers/{id}/tools", tag = "Tools",
+    get, path = "/workspaces/{ws}/servers/{id}/tools", operation_id = "list_tools", tag = "Tools",
     params(("ws" = String, Path), ("id" = Uuid, Path), PageQuery),
     responses((status = 200, body = List<ToolBody>), Refusals),
 )]
@@ -142,7 +145,7 @@ struct ToolPath {
 
 /// One tool.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/servers/{id}/tools/{tool}", tag = "Tools",
+    get, path = "/workspaces/{ws}/servers/{id}/tools/{tool}", operation_id = "show_tool", tag = "Tools",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("tool" = String, Path)),
     responses((status = 200, body = ToolBody), Refusals),
 )]
@@ -175,7 +178,7 @@ struct Accept {
 
 /// Accepts a changed or held definition.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/tools/{tool}/accept", tag = "Tools",
+    post, path = "/workspaces/{ws}/servers/{id}/tools/{tool}/accept", operation_id = "accept_tool", tag = "Tools",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("tool" = String, Path)),
     request_body = Accept,
     responses((status = 200, body = ToolBody), Refusals),
@@ -192,6 +195,26 @@ async fn accept(
     Ok(Json(whole(&control, &manager, server, tool).await?))
 }
 
+/// How many definitions were accepted.
+#[derive(Debug, Serialize, ToSchema)]
+struct AcceptedAll {
+    accepted: usize,
+}
+
+/// Accepts every definition that changed and shows no sign of poison.
+#[utoipa::path(
+    post, path = "/workspaces/{ws}/servers/{id}/accept-all", operation_id = "accept_all_tools", tag = "Tools",
+    params(("ws" = String, Path), ("id" = Uuid, Path)),
+    responses((status = 200, body = AcceptedAll), Refusals),
+)]
+async fn accept_all(
+    State(control): State<Control>,
+    As(admin): As<Admin>,
+    PathId(server): PathId<ServerId>,
+) -> Result<Json<AcceptedAll>, Problem> {
+    Ok(Json(AcceptedAll { accepted: control.accept_all_tools(&admin, server).await? }))
+}
+
 /// Where the rule goes, and what becomes of the other tools.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -200,7 +223,7 @@ struct ApplyBody {
     #[schema(value_type = Option<String>, format = Uuid)]
     policy_id: Option<PolicyId>,
     /// `deny` (only what the policy names) or `recommended` (each gets its recommended rule).
-    #[schema(value_type = Option<String>, example = "deny")]
+    #[schema(value_type = String, example = "deny")]
     rest: RestOf,
 }
 
@@ -242,7 +265,7 @@ impl From<Preview> for ChangeBody {
 
 /// What applying the recommended rule would change. Saves nothing.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/tools/{tool}/preview-recommended", tag = "Tools",
+    post, path = "/workspaces/{ws}/servers/{id}/tools/{tool}/preview-recommended", operation_id = "preview_recommended", tag = "Tools",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("tool" = String, Path)),
     request_body = Option<ApplyBody>,
     responses((status = 200, body = ChangeBody), Refusals),
@@ -267,7 +290,7 @@ struct AppliedBody {
 
 /// Applies the tool's recommended rule. Pressed twice it changes nothing more.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/servers/{id}/tools/{tool}/apply-recommended", tag = "Tools",
+    post, path = "/workspaces/{ws}/servers/{id}/tools/{tool}/apply-recommended", operation_id = "apply_recommended", tag = "Tools",
     params(("ws" = String, Path), ("id" = Uuid, Path), ("tool" = String, Path)),
     request_body = Option<ApplyBody>,
     responses((status = 200, body = AppliedBody), Refusals),

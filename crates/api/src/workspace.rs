@@ -108,7 +108,7 @@ struct Deleted {
 
 /// The workspace, and how much it has of what it may have.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}", tag = "Workspace", params(("ws" = String, Path)),
+    get, path = "/workspaces/{ws}", operation_id = "show_workspace", tag = "Workspace", params(("ws" = String, Path)),
     responses((status = 200, body = WorkspaceBody), Refusals),
 )]
 async fn show(
@@ -121,7 +121,7 @@ async fn show(
 
 /// Changes the name, the address, or how members sign in. Nothing is changed where one of them is refused.
 #[utoipa::path(
-    patch, path = "/workspaces/{ws}", tag = "Workspace", params(("ws" = String, Path)),
+    patch, path = "/workspaces/{ws}", operation_id = "change_workspace", tag = "Workspace", params(("ws" = String, Path)),
     request_body = ChangeWorkspace, responses((status = 204), Refusals),
 )]
 async fn change(
@@ -159,7 +159,7 @@ fn by_our_name(error: ControlError) -> ControlError {
 /// Deletes the workspace: its grants and API tokens stop at once. It can be restored for 14 days;
 /// then everything it owns is erased.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}", tag = "Workspace",
+    delete, path = "/workspaces/{ws}", operation_id = "delete_workspace", tag = "Workspace",
     params(("ws" = String, Path), Confirmation),
     responses((status = 200, body = Deleted), Refusals),
 )]

@@ -26,7 +26,7 @@ impl Control {
         viewer: &Viewer,
         name: &str,
         query: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<FilterId, ControlError> {
         let name = text::name("/name", name).map_err(|fault| ControlError::Invalid(vec![fault]))?;
         if query.is_empty() || query.len() > LONGEST {
             let detail = "choose some filters first, and not too long ones";
@@ -40,9 +40,9 @@ impl Control {
             let (code, retry_after_s) = ("too_many_filters", None);
             return Err(ControlError::TooMany { code, retry_after_s, detail });
         }
-        saved_filters::create(conn, workspace, user, (&name, query), self.now()).await?;
+        let id = saved_filters::create(conn, workspace, user, (&name, query), self.now()).await?;
         tx.commit().await?;
-        Ok(())
+        Ok(id)
     }
 
     /// Forgets one of the reader's own.

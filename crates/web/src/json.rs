@@ -4,7 +4,7 @@ use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::{Path, Segment};
 use sluice_control::Fault;
 
@@ -82,9 +82,9 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let pointer = pointer(error.path());
-        refuse(pointer, &error.into_inner())
+        refuse(body, pointer, &error.into_inner())
     })?;
-    reader.end().map_err(|error| refuse(String::new(), &error))?;
+    reader.end().map_err(|error| refuse(body, String::new(), &error))?;
     // `serde` also reads a struct from a list of its fields' values, which no client means.
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         let fault = Fault::new("", "invalid", "the body is an object, `{…}`, with named fields");
@@ -93,8 +93,13 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-fn refuse(mut pointer: String, error: &serde_json::Error) -> Problem {
+fn refuse(body: &[u8], mut pointer: String, error: &serde_json::Error) -> Problem {
     if !error.is_data() {
+        // Where a word is wanted, `serde_json` takes `null` or a number for broken JSON.
+        if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+            let detail = "this value does not fit here; a text is wanted";
+            return Problem::invalid(Fault::new(pointer, "invalid", detail));
+        }
         let detail = format!("the body is not valid JSON: {error}");
         return Problem::new(StatusCode::BAD_REQUEST, "invalid_json", detail);
     }
@@ -155,6 +160,15 @@ mod tests {
         #[serde(default)]
         list: Vec<Inner>,
         document: Option<Box<serde_json::value::RawValue>>,
+        #[serde(default)]
+        rest: Rest,
+    }
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Rest {
+        #[default]
+        Deny,
     }
 
     #[test]
@@ -166,6 +180,9 @@ mod tests {
             (r#"{"name":"a","name":"b"}"#, 422, "duplicate_field", "/name"),
             (r#"{"name":"a","list":[{"count":1},{"count":-1}]}"#, 422, "invalid", "/list/1/count"),
             (r#"{"name":"a","list":[{"x":1}]}"#, 422, "unknown_field", "/list/0/x"),
+            (r#"{"name":"a","rest":null}"#, 422, "invalid", "/rest"),
+            (r#"{"name":"a","rest":7}"#, 422, "invalid", "/rest"),
+            (r#"{"name":"a","rest":"deny""#, 400, "invalid_json", ""),
             ("[]", 422, "missing_field", ""),
             ("{", 400, "invalid_json", ""),
             (r#"{"name":"a"} {}"#, 400, "invalid_json", ""),

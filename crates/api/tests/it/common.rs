@@ -26,7 +26,7 @@ pub(crate) struct Api {
     router: Router,
     operator: Operator,
     pub(crate) db: Db,
-
+    pub(crate) vault: Arc<Vault>,
     pub(crate) clock: TestClock,
     pub(crate) counters: Counters,
     pub(crate) upstream: FakeServer,
@@ -121,14 +121,14 @@ impl Api {
         };
         let web = WebState::new(control, settings);
         let router = wrap(router(ApiState { web: web.clone() }), &web);
-        let operator = Operator::new(db.clone(), vault, clock.function());
+        let operator = Operator::new(db.clone(), Arc::clone(&vault), clock.function());
         let upstream = FakeServer::start().await;
         upstream.tools(vec![
             tool("executePython", "Execute Python code in a sandbox"),
             tool("read_file", "Read a file"),
             tool("delete_file", "Delete a file for ever"),
         ]);
-        Self { router, operator, db, clock, counters, upstream }
+        Self { router, operator, db, vault, clock, counters, upstream }
     }
 }
 

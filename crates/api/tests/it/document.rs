@@ -3,7 +3,87 @@
 use serde_json::Value;
 
 fn document() -> Value {
-    serde_json::to_value(sluice_api::document()).expect("it serialises")
+    sluice_api::published()
+}
+
+/// Every operation, by its method and path.
+fn operations(document: &Value) -> Vec<(String, &Value)> {
+    let paths = document["paths"].as_object().expect("paths");
+    let each = paths.iter().flat_map(|(path, item)| {
+        let methods = item.as_object().expect("an item");
+        methods.iter().map(move |(method, operation)| (format!("{method} {path}"), operation))
+    });
+    each.collect()
+}
+
+fn described(part: &Value) -> bool {
+    let words = part["description"].as_str().or(part["summary"].as_str());
+    part.get("$ref").is_some() || words.is_some_and(|words| words.trim().len() > 2)
+}
+
+/// Where a schema has fields that say nothing of themselves.
+fn silent(place: &str, schema: &Value, found: &mut Vec<String>) {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let place = format!("{place}.{name}");
+        if !described(field) {
+            found.push(place.clone());
+        }
+        silent(&place, field, found);
+    }
+    for parts in ["allOf", "oneOf"] {
+        for part in schema[parts].as_array().into_iter().flatten() {
+            silent(place, part, found);
+        }
+    }
+}
+
+#[test]
+fn every_operation_parameter_field_and_answer_is_described() {
+    let document = document();
+    let mut found = Vec::new();
+    let mut names = std::collections::BTreeSet::new();
+    for (operation, what) in operations(&document) {
+        if !described(what) {
+            found.push(operation.clone());
+        }
+        let name = what["operationId"].as_str().expect("it has a name");
+        assert!(names.insert(name), "two operations are called `{name}`");
+        for parameter in what["parameters"].as_array().into_iter().flatten() {
+            if !described(parameter) {
+                found.push(format!("{operation} {}", parameter["name"]));
+            }
+        }
+        for (status, answer) in what["responses"].as_object().expect("answers") {
+            if !described(answer) {
+                found.push(format!("{operation} {status}"));
+            }
+        }
+    }
+    for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+        if !described(schema) {
+            found.push(name.clone());
+        }
+        silent(name, schema, &mut found);
+    }
+    for part in ["responses", "headers"] {
+        for (name, one) in document["components"][part].as_object().expect("there are some") {
+            if !described(one) {
+                found.push(name.clone());
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "say what these are, in the code or in openapi/fields.txt: {found:#?}"
+    );
+}
+
+/// What stands twice would be read twice, and the file would be too long to review.
+#[test]
+fn what_stands_often_stands_once() {
+    let text = document().to_string();
+    assert_eq!(text.matches("An RFC 9457 problem.").count(), 1);
+    assert!(text.len() < 250_000, "the document has {} bytes", text.len());
 }
 
 #[test]

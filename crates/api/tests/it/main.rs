@@ -6,6 +6,7 @@ mod common;
 mod configuration;
 mod document;
 mod errors;
+mod examples;
 mod limits;
 mod notices;
 mod path;

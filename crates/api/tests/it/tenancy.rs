@@ -35,7 +35,10 @@ fn every_route(server: &str, policy: &str, grant: &str) -> Vec<(Method, String)>
     let mut all = Vec::new();
     for (path, item) in &document.paths.paths {
         let filled = path.replace("{ws}", "acme").replace("{id}", &id_of(path));
-        let filled = format!("/api/v1{}", filled.replace("{tool}", "executePython"));
+        let filled = format!(
+            "/api/v1{}",
+            filled.replace("{tool}", "executePython").replace("{version}", "1")
+        );
         let there = methods(item).into_iter().filter(|(_, there)| *there);
         all.extend(there.map(|(method, _)| (method, filled.clone())));
     }
@@ -102,6 +105,7 @@ on_both! {
                 || path.ends_with("preview-recommended")
                 // One's own mail is everybody's own affair.
                 || path.ends_with("/notification-preferences")
+                || path.contains("/log-filters")
         };
         let for_admins = |path: &str| {
             ["/invites", "/api-tokens", "/admin-events", "/security-events", "/configuration", "/notification-endpoints", "/notification-deliveries", "/join-domains"].iter().any(|part| path.contains(part))

@@ -2,6 +2,7 @@
 
 mod account;
 mod account_links;
+mod actions;
 mod approvals;
 mod browser;
 mod catalogue;

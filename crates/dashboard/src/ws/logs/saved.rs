@@ -35,7 +35,7 @@ pub(crate) async fn save(desk: Desk<Viewer>, Form(form): Form<Save>) -> Answer {
     let query = input.query(None);
     let query = query.trim_start_matches('?');
     match desk.control.save_filter(desk.viewer(), &form.name, query).await {
-        Ok(()) => {
+        Ok(_) => {
             let said = format!("Saved the filters as `{}`.", form.name.trim());
             Ok(flash::done(&desk.path(&format!("/logs?{query}")), &said))
         }

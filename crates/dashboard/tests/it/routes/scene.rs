@@ -58,6 +58,7 @@ impl Things {
             ("/policies/{id}", "policy"),
             ("/grants/{id}", "grant"),
             ("/logs/filters/{id}", "filter"),
+            ("/log-filters/{id}", "filter"),
             ("/logs/{id}", "call"),
             ("/calls/{id}", "call"),
             ("/approvals/exceptions/{id}", "exception"),
