@@ -19,10 +19,12 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new().routes(routes!(index, add)).routes(routes!(remove))
 }
 
+/// An e-mail domain whose people may join.
 #[derive(Debug, Serialize, ToSchema)]
 struct JoinDomainBody {
     #[schema(format = Uuid)]
     id: String,
+    /// In lower case; of its subdomains nobody may join.
     #[schema(example = "acme.example")]
     domain: String,
     /// What people of the domain are after joining.
@@ -41,11 +43,13 @@ impl From<JoinDomainView> for JoinDomainBody {
     }
 }
 
+/// All of them, by name.
 #[derive(Debug, Serialize, ToSchema)]
 struct JoinDomains {
     items: Vec<JoinDomainBody>,
 }
 
+/// A domain to let people join from.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewJoinDomain {
@@ -64,7 +68,8 @@ fn viewer() -> Role {
 
 /// E-mail domains whose people may join without an invitation, by name. There are at most 20.
 #[utoipa::path(
-    get, path = "/workspaces/{ws}/join-domains", tag = "Members", params(("ws" = String, Path)),
+    get, path = "/workspaces/{ws}/join-domains", operation_id = "list_join_domains", tag = "Members",
+    params(("ws" = String, Path)),
     responses((status = 200, body = JoinDomains), Refusals),
 )]
 async fn index(
@@ -78,7 +83,7 @@ async fn index(
 /// Lets people whose confirmed address is of a domain join. Domains at which anybody gets an address are
 /// refused.
 #[utoipa::path(
-    post, path = "/workspaces/{ws}/join-domains", tag = "Members",
+    post, path = "/workspaces/{ws}/join-domains", operation_id = "add_join_domain", tag = "Members",
     params(("ws" = String, Path)), request_body = NewJoinDomain,
     responses((status = 201, body = JoinDomainBody), Refusals),
 )]
@@ -93,7 +98,7 @@ async fn add(
 
 /// Takes a domain away. Who joined by it stays a member.
 #[utoipa::path(
-    delete, path = "/workspaces/{ws}/join-domains/{id}", tag = "Members",
+    delete, path = "/workspaces/{ws}/join-domains/{id}", operation_id = "remove_join_domain", tag = "Members",
     params(("ws" = String, Path), ("id" = Uuid, Path)),
     responses((status = 204), Refusals),
 )]

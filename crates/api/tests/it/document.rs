@@ -83,7 +83,7 @@ fn every_operation_parameter_field_and_answer_is_described() {
 fn what_stands_often_stands_once() {
     let text = document().to_string();
     assert_eq!(text.matches("An RFC 9457 problem.").count(), 1);
-    assert!(text.len() < 250_000, "the document has {} bytes", text.len());
+    assert!(text.len() < 260_000, "the document has {} bytes", text.len());
 }
 
 #[test]

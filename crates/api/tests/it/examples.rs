@@ -13,7 +13,7 @@ use crate::common::Api;
 use scene::Scene;
 
 /// In which order operations are asked: what is made is there before it is read, and what ends things comes last.
-const LAST: [&str; 15] = [
+const LAST: [&str; 16] = [
     "apply_recommended",
     "undo_recommended",
     "show_delivery",
@@ -28,9 +28,11 @@ const LAST: [&str; 15] = [
     "remove_server",
     "delete_endpoint",
     "forget_log_filter",
+    "remove_join_domain",
     "delete_workspace",
 ];
-const FIRST: [&str; 4] = ["save_policy", "approve_approval", "deny_approval", "test_endpoint"];
+const FIRST: [&str; 5] =
+    ["save_policy", "approve_approval", "deny_approval", "test_endpoint", "add_join_domain"];
 
 struct Operation {
     id: String,

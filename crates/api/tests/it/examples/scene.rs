@@ -7,7 +7,7 @@ use sluice_domain::{
     ApprovalId, CallId, CallRecord, CallTiming, Code, Outcome, ReservationId, Role, WorkspaceId,
 };
 use sluice_store::approvals::{self, NewApproval};
-use sluice_store::{calls, workspaces};
+use sluice_store::{calls, users, workspaces};
 use sluice_vault::Place;
 
 use crate::common::{Answer, Api, Client};
@@ -95,6 +95,8 @@ impl<'a> Scene<'a> {
         let conn = &mut tx.conn();
         let workspace =
             workspaces::find_by_slug(conn, "acme").await.expect("reads").expect("is there").id;
+        let ann = users::find_by_email(conn, "ann@example.test").await.expect("reads");
+        users::set_verified(conn, ann.expect("is there").id, api.clock.now()).await.expect("notes");
         let mut parked = Vec::new();
         for digest in ["1", "2"] {
             let (new, sealed) = self.waiting(api, workspace);
@@ -212,6 +214,7 @@ impl<'a> Scene<'a> {
             "test_endpoint" => "notification-deliveries",
             "list_exceptions" => "approval-exceptions",
             "save_log_filter" => "log-filters",
+            "add_join_domain" => "join-domains",
             "apply_recommended" => "pressed",
             "create_policy" => "unused",
             _ => return,
