@@ -134,7 +134,9 @@ fn form(place: &str, value: &Value, found: &mut BTreeSet<String>) {
             }
         }
         Value::Array(parts) => {
-            parts.iter().for_each(|part| form(&format!("{place}/-"), part, found))
+            for part in parts {
+                form(&format!("{place}/-"), part, found);
+            }
         }
         _ => drop(found.insert(place.to_owned())),
     }
