@@ -71,7 +71,7 @@ const ENTRANCES: [&str; 17] = [
 ];
 
 /// What a viewer may send although it is no GET: it changes nothing, or only what is the viewer's own.
-const HARMLESS: [&str; 11] = [
+const HARMLESS: [&str; 13] = [
     "/check",
     "/test",
     "/simulate",
@@ -82,6 +82,8 @@ const HARMLESS: [&str; 11] = [
     "/members/leave",
     "/logs/filters",
     "/logs/filters/{id}/delete",
+    "/log-filters",
+    "/log-filters/{id}",
     "/try",
 ];
 
