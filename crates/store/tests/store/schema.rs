@@ -15,6 +15,7 @@ const WORDS: [(&str, &str, &str); 10] = [
     ("endpoints", "kind", "webhook"),
     ("applied_objects", "kind", "server"),
     ("account_links", "purpose", "verify"),
+    ("passkey_challenges", "purpose", "register"),
     ("approvals", "status", "pending"),
     ("outbox", "status", "waiting"),
     ("workspaces", "settings", "{}"),
