@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use uuid::Uuid;
 
 /// What a `CHECK` lets in, where any text will not do.
-const WORDS: [(&str, &str, &str); 10] = [
+const WORDS: [(&str, &str, &str); 11] = [
     ("*", "role", "viewer"),
     ("tools", "state", "current"),
     ("policies", "kind", "custom"),
