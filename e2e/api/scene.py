@@ -159,7 +159,10 @@ def id_of(seeded, method, path):
     if "{id}" not in parts:
         return None
     kind = parts[parts.index("{id}") - 1]
-    objects = seeded[KINDS.get(kind, kind)]
+    # A domain needs a confirmed address, which no script can have: its ids are chance, and so 404.
+    objects = seeded.get(KINDS.get(kind, kind))
+    if objects is None and kind == "join-domains":
+        return None
     place = DECISIONS.get(parts[-1], 4) if kind == "approvals" else 0
     if method == "delete" and len(objects) > 1:
         place = 1
