@@ -235,6 +235,11 @@ impl<'a> Scene<'a> {
             .names
             .iter()
             .fold(text.to_owned(), |text, (shown, real)| text.replace(real, shown));
+        // As records of changes show it: they leave the path out.
+        let cut = Regex::new(r"http://127\.0\.0\.1:\d+/…").expect("a pattern");
+        text = cut
+            .replace_all(&text, URL.replace("mcp.example.com/mcp", "mcp.example.com/…"))
+            .into_owned();
         let ids = Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
             .expect("a pattern");
         while let Some(found) =
