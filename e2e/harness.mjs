@@ -65,18 +65,35 @@ async function startUpstreams() {
 
 let failed = 0;
 /** One suite; resolves when it has ended, whatever its result. */
-function suite(name, command, args, env) {
+async function suite(name, command, args, env) {
+  const { passed } = await turn(name, command, args, env);
+  if (!passed) failed++;
+}
+
+// The kit's driver of mcp-remote waits on the pipe, then reads one line through a buffer: an answer that comes in one
+// piece with a notification before it stays in the buffer, and the driver gives up.
+const missed = /^FAIL mcp-remote.* other: .*"method":"notifications\/.*timeout waiting for/;
+
+/** A suite of clients; a failure that is the driver's own, and no other, gets a second turn. */
+async function clients(name, env) {
+  const { passed, failures } = await turn(name, './clients.sh', [], env);
+  if (passed) return;
+  if (failures.length === 1 && missed.test(failures[0])) await suite(`${name}, once more`, './clients.sh', [], env);
+  else failed++;
+}
+
+/** Runs a suite and prints what it said; whether it passed, and its lines that tell a failure. */
+function turn(name, command, args, env) {
   const began = Date.now();
   const child = spawn(command, args, { cwd: scratch, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', part => { text += part; });
   return new Promise(ended => child.on('close', code => {
     const lines = text.trim().split('\n').filter(line => !/^(ok|skip) /.test(line));
-    // A suite that ran nothing has not passed.
-    const passed = /^([1-9]\d*) passed, 0 failed/.test(lines.at(-1) ?? '');
-    if (code !== 0 || !passed) failed++;
     console.log(`${name}: ${lines.join('\n  ')} (${((Date.now() - began) / 1000).toFixed(0)} s)`);
-    ended();
+    // A suite that ran nothing has not passed.
+    const passed = code === 0 && /^([1-9]\d*) passed, 0 failed/.test(lines.at(-1) ?? '');
+    ended({ passed, failures: lines.filter(line => line.startsWith('FAIL ')) });
   }));
 }
 
@@ -100,12 +117,12 @@ async function through(replicas) {
     async () => {
       await suite('everything, node', 'node', ['checks.mjs'], { ...everything, STRICT: '1', ONLY: everythingOnly });
       await suite('modern, node', 'node', ['checks.mjs'], { ...modern, MODERN_URL: modern.PROXY_URL, STRICT: '1', ONLY: '^modern-' });
-      await suite('clients', './clients.sh', [], everything);
+      await clients('clients', everything);
     },
     async () => {
       await suite('everything, python', py, ['checks.py'], { ...everything, ONLY: '^(?!py-|raw-|legacy-sse|default-sse)' });
       await suite('python, python', py, ['checks.py'], { ...python, PY_URL: python.PROXY_URL, ONLY: '^py-' });
-      await suite('clients of old SSE', './clients.sh', [], sse);
+      await clients('clients of old SSE', sse);
     },
     async () => {
       await suite('raw, node', 'node', ['checks.mjs'], { ...raw, ...control, STRICT: '1', ONLY: '^(raw-|strict-duplicate|strict-redirect)' });
