@@ -60,7 +60,12 @@ impl Phrase<'_> {
         if self.verb == "order" && !self.in_name && !self.about("by of") {
             return Some(strong(Act::Pay));
         }
-        if self.is("open close") && self.about("position") {
+        if self.is("open close") && self.about("position")
+            || self.is("load put") && self.about("money funds cash")
+            || self.verb == "send" && self.about(COINS)
+            // One Russian verb is to translate, and to transfer.
+            || self.is("перевести переводит переведи") && self.about(SUMS)
+        {
             return Some(strong(Act::Pay));
         }
         let unsure = lexicon::verb(self.verb).is_some_and(|it| it.act == Act::Pay && it.weak);
@@ -141,8 +146,12 @@ impl Phrase<'_> {
 
     fn changing(&self) -> Meaning {
         let relation = || self.others.iter().any(|it| lexicon::is_relation_noun(it));
-        if self.is("remove clear unset drop empty") && relation() {
+        let taken_off = || self.about("from") && self.about(COLLECTIONS);
+        if self.is("remove clear unset drop empty") && (relation() || taken_off()) {
             return Some((Act::Write, self.weight));
+        }
+        if self.is("move send put") && self.about("trash bin recycle") && !self.about("from") {
+            return Some(strong(Act::Delete));
         }
         if self.verb == "drop"
             && self.about(
@@ -179,7 +188,16 @@ const BINDS_MONEY: &str = "create add send make submit place process initiate is
     finalise settle void build prepare request transfer sign";
 
 const PAYMENTS: &str = "payment charge refund payout checkout purchase money withdrawal deposit donation trade invoice \
-    bet wager loan funds cash payroll order swap transfer paylink remittance giftcard";
+    bet wager loan funds cash payroll order swap transfer paylink remittance giftcard gift";
+
+const COINS: &str =
+    "usdc usdt usd eur eth btc sol bitcoin ethereum crypto coin stablecoin cryptocurrency lamports";
+
+const SUMS: &str = "деньги денег средства сумма сумму счет счёт рубли рублей";
+
+/// What holds things that live elsewhere too.
+const COLLECTIONS: &str =
+    "playlist watchlist wishlist shortlist queue cart favorites favourites collection";
 
 const RESOLVED: &str = "thread issue discussion conflict comment incident alert dispute case ticket conversation \
     review finding error note";

@@ -4,8 +4,10 @@
 
 mod blobs;
 mod characters;
+mod demands;
 mod orders;
 mod patterns;
+mod pretexts;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -8,8 +8,12 @@ use std::sync::LazyLock;
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::FindingKind::{self, SubstitutedArgument};
+use super::demands::{HELD, SINK, holdings, notes, recipients};
 use super::patterns::{
     IN, SECRET_FILE, USER, addresses, concealment, consent, files, instructions, markup, tools,
+};
+use super::pretexts::{
+    CLAUSE, FIELD, GIVE, OWN, TALK, cancelling, consent_given, handing_over, overruling, rivals,
 };
 use crate::text::{cut, fold_words, is_invisible};
 
@@ -35,17 +39,39 @@ static EACH: LazyLock<Vec<Option<Regex>>> =
     LazyLock::new(|| RULES.iter().map(|(_, pattern)| options(pattern).build().ok()).collect());
 
 fn rules() -> Vec<(FindingKind, String)> {
-    let templates =
-        [concealment(), consent(), instructions(), files(), addresses(), tools(), markup()];
-    templates
-        .into_iter()
-        .flatten()
-        .map(|(kind, pattern)| {
-            let filled =
-                pattern.replace("{IN}", IN).replace("{FILE}", SECRET_FILE).replace("{USER}", USER);
-            (kind, filled)
-        })
-        .collect()
+    let templates = [
+        concealment(),
+        consent(),
+        instructions(),
+        files(),
+        addresses(),
+        tools(),
+        markup(),
+        handing_over(),
+        overruling(),
+        consent_given(),
+        cancelling(),
+        rivals(),
+        recipients(),
+        holdings(),
+        notes(),
+    ];
+    let pieces = [
+        ("{HELD}", HELD),
+        ("{SINK}", SINK),
+        ("{CLAUSE}", CLAUSE),
+        ("{GIVE}", GIVE),
+        ("{FIELD}", FIELD),
+        ("{TALK}", TALK),
+        ("{OWN}", OWN),
+        ("{IN}", IN),
+        ("{FILE}", SECRET_FILE),
+        ("{USER}", USER),
+    ];
+    let fill = |pattern: &str| {
+        pieces.iter().fold(pattern.to_owned(), |text, (name, piece)| text.replace(name, piece))
+    };
+    templates.into_iter().flatten().map(|(kind, pattern)| (kind, fill(pattern))).collect()
 }
 
 /// The orders in running text, one a rule.
@@ -59,8 +85,9 @@ pub(super) fn in_text(text: &str) -> Vec<(FindingKind, String)> {
         .into_iter()
         .filter_map(|index| {
             let pattern = EACH.get(index)?.as_ref()?;
-            let hit =
-                pattern.find_iter(flat.as_bytes()).find(|hit| !is_denied(&flat, hit.start()))?;
+            let hit = pattern
+                .find_iter(flat.as_bytes())
+                .find(|hit| !is_denied(&flat, hit.start()) && !is_example(hit.as_bytes()))?;
             Some((RULES.get(index)?.0, String::from_utf8_lossy(hit.as_bytes()).into_owned()))
         })
         .collect()
@@ -98,6 +125,14 @@ fn is_denied(text: &str, at: usize) -> bool {
     ]
     .iter()
     .any(|word| before.ends_with(word))
+}
+
+/// `in E.164 form, for example +15550100100` shows how something is written.
+fn is_example(hit: &[u8]) -> bool {
+    static SHOWS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i-u)\b(?:e\.g\.|i\.e\.|for (?:example|instance)|example:|such as|looks? like|in the form|formatted)").ok()
+    });
+    SHOWS.as_ref().is_some_and(|pattern| pattern.is_match(hit))
 }
 
 /// A public key may be read: `~/.ssh/id_rsa.pub`.

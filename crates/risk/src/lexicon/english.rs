@@ -88,7 +88,7 @@ pub(super) const NOUNS_OF_ACTS: &[(Act, &str)] = &[
         "creation modification insertion registration editor uploader creator updater writer",
     ),
     (Act::Execute, "execution invocation runner executor evaluator interpreter deployment"),
-    (Act::Pay, "payment purchase remittance"),
+    (Act::Pay, "payment purchase remittance pago pagamento paiement virement zahlung uberweisung"),
     (
         Act::Read,
         "retrieval lookup discovery inspection exploration finder searcher reader viewer exploration listing fetcher \

@@ -31,7 +31,7 @@ noun_sets! {
         changelog reference tutorial best practice instruction spec specification definition profile identity context config \
         configuration diff timeline feed inventory availability capability feature listing index size count depth content \
         transcript recommendation suggestion diagnostic lineage topology neighbor dependency glossary faq hint tip template \
-        list message request response event alert review comment time date now today clock";
+        list message request response event alert review comment time date now today clock type";
     /// Money changes hands, or a duty to pay is made.
     is_money_noun = "payment money fund charge refund payout invoice wallet checkout subscription transfer \
         payroll crypto bitcoin btc eth usdc usdt sol stablecoin purchase billing remittance \
