@@ -88,7 +88,8 @@ words!(
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     pub cue: Cue,
-    /// `name`, `title`, `description`, `annotations.destructiveHint`, or a parameter as `args.path`.
+    /// `name`, `title`, `description`, `annotations.destructiveHint`, a parameter as `args.path` or a member of
+    /// the answer as `output.deleted`.
     #[serde(rename = "where")]
     pub place: String,
     pub quote: String,

@@ -25,6 +25,10 @@ pub(super) struct Facts {
     pub(super) output_folder: Option<Spot>,
     /// A path, anywhere, that a result is written to.
     pub(super) save_path: Option<Spot>,
+    /// A secret that the answer holds.
+    pub(super) told_secret: Option<Spot>,
+    /// Data of a person that the answer holds.
+    pub(super) told_person: Option<Spot>,
     /// Something other than flags, numbers and listed choices can be passed.
     pub(super) free_input: bool,
 }
@@ -81,6 +85,24 @@ pub(super) fn read(parameters: &[Parameter<'_>], speaks_sql: bool, has_schema: b
     facts.signals.sort_unstable();
     facts.signals.dedup();
     facts
+}
+
+impl Facts {
+    /// What the output schema says that an answer holds.
+    pub(super) fn note_answer(&mut self, members: &[Parameter<'_>]) {
+        for member in members {
+            if is_secret(member) {
+                keep(&mut self.told_secret, member);
+                self.signals.push(Signal::Credentials);
+            }
+            if is_personal(member) {
+                keep(&mut self.told_person, member);
+                self.signals.push(Signal::PersonalData);
+            }
+        }
+        self.signals.sort_unstable();
+        self.signals.dedup();
+    }
 }
 
 fn keep(place: &mut Option<Spot>, parameter: &Parameter<'_>) {
@@ -155,6 +177,9 @@ fn note_path(facts: &mut Facts, parameter: &Parameter<'_>) {
 }
 
 fn note_extent(facts: &mut Facts, parameter: &Parameter<'_>) {
+    if is_personal(parameter) {
+        facts.signals.push(Signal::PersonalData);
+    }
     if is_mass(parameter) {
         keep(&mut facts.mass, parameter);
         facts.signals.push(Signal::MassOperation);
@@ -218,6 +243,15 @@ fn is_secret(parameter: &Parameter<'_>) -> bool {
         || parameter.is(KEYS);
     let token = parameter.ends("token") && !parameter.has(OTHER_TOKENS);
     !matches!(parameter.kind, Kind::Number | Kind::Flag) && (named || token)
+}
+
+/// What a person's own data are called, in what is passed and in what is answered.
+fn is_personal(parameter: &Parameter<'_>) -> bool {
+    parameter.has("ssn passport salary birthday birthdate diagnosis")
+        || parameter.is(
+            "dateofbirth dob socialsecuritynumber nationalid taxid iban homeaddress cardnumber \
+             creditcardnumber medicalrecord phonenumber",
+        )
 }
 
 fn is_url(parameter: &Parameter<'_>) -> bool {

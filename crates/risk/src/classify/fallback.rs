@@ -25,6 +25,13 @@ impl Sources<'_> {
                 reasons: vec![evidence],
             };
         }
+        if let Some(evidence) = self.answers() {
+            return Verdict {
+                category: evidence.act.category(),
+                confidence: Confidence::Low,
+                reasons: vec![evidence],
+            };
+        }
         Verdict { category: Category::Write, confidence: Confidence::Unknown, reasons: Vec::new() }
     }
 
@@ -43,6 +50,31 @@ impl Sources<'_> {
                 &self.tool.name,
             )
         })
+    }
+
+    /// An answer that tells what was done: `deleted`, `sent`, `exit_code`. It never makes a reader.
+    fn answers(&self) -> Option<Evidence> {
+        const DONE: &[(Act, &str)] = &[
+            (Act::Pay, "paid charged refunded transferred amountcharged amountpaid"),
+            (
+                Act::Delete,
+                "deleted deletedcount deletedids removed removedcount erased purged purgedcount",
+            ),
+            (Act::Execute, "exitcode exitstatus stdout stderr returncode"),
+            (Act::Send, "sent delivered published posted sentcount"),
+            (Act::Write, "created updated saved inserted written modifiedcount updatedcount"),
+        ];
+        let plain = self.members.iter().filter(|it| it.depth == 0);
+        plain
+            .filter_map(|member| {
+                let (act, _) = DONE.iter().find(|(_, words)| member.is(words))?;
+                Some((*act, member))
+            })
+            .max_by_key(|(act, _)| *act)
+            .map(|(act, member)| {
+                let name = member.name;
+                Evidence::new(act, Weight::Weak, name, Cue::Output, &member.path, name)
+            })
     }
 
     /// A noun of information in the name, or at the head of the description.

@@ -22,6 +22,7 @@ use crate::text::cut;
 use evidence::{Evidence, Weight};
 use facts::Facts;
 use names::Name;
+use schema::Parameter;
 use sentences::Opening;
 
 /// Rates one tool from its own definition alone.
@@ -31,7 +32,10 @@ pub fn classify(tool: &ToolDefinition) -> Rating {
     let opening = sentences::read(description);
     let parameters = schema::parameters(tool.input_schema.as_ref());
     let speaks_sql = name_or_opening_speaks_sql(&name, &opening);
-    let facts = facts::read(&parameters, speaks_sql, schema::is_told(tool.input_schema.as_ref()));
+    let members = schema::members(tool.output_schema.as_ref());
+    let mut facts =
+        facts::read(&parameters, speaks_sql, schema::is_told(tool.input_schema.as_ref()));
+    facts.note_answer(&members);
     let title = tool.title.as_deref().map(|title| names::read(title, Cue::TitleVerb, "title"));
     let sources = Sources {
         tool,
@@ -40,11 +44,12 @@ pub fn classify(tool: &ToolDefinition) -> Rating {
         name: &name,
         opening: &opening,
         facts: &facts,
+        members: &members,
         speaks_sql,
     };
     let mut verdict = sources.verdict();
     sources.heed_annotations(&mut verdict);
-    let sends = verdict.reasons.iter().any(|it| it.act == Act::Send);
+    let sends = verdict.reasons.iter().find(|it| it.act == Act::Send);
     let (severity, modifiers) = modifiers::weigh(&modifiers::Seen {
         tool,
         category: verdict.category,
@@ -121,6 +126,7 @@ struct Sources<'a> {
     opening: &'a Opening,
     choice: Option<Evidence>,
     facts: &'a Facts,
+    members: &'a [Parameter<'a>],
     speaks_sql: bool,
 }
 

@@ -2,6 +2,7 @@
 
 use sluice_domain::{Category, Severity, ToolDefinition};
 
+use super::evidence::Evidence;
 use super::facts::{Facts, Spot};
 use super::names::Name;
 use crate::lexicon;
@@ -14,7 +15,8 @@ pub(super) struct Seen<'a> {
     pub(super) category: Category,
     pub(super) name: &'a Name,
     pub(super) facts: &'a Facts,
-    pub(super) sends: bool,
+    /// What says that it reaches others.
+    pub(super) sends: Option<&'a Evidence>,
 }
 
 /// The modifiers, and the severity they lead to.
@@ -106,11 +108,9 @@ fn acts(seen: &Seen<'_>, found: &mut Vec<Modifier>) {
         place: "name".to_owned(),
         quote: seen.tool.name.get(word.range.clone()).unwrap_or_default().to_owned(),
     };
-    if seen.sends && seen.category == Write {
-        let spot = seen.name.words.first().map(name_spot);
-        if let Some(spot) = spot.or_else(|| seen.facts.recipient.clone()) {
-            add(found, ModifierKind::OutsideParties, Direction::Raises, &spot);
-        }
+    if let Some(sends) = seen.sends.filter(|_| seen.category == Write) {
+        let spot = Spot { place: sends.place.clone(), quote: sends.quote.clone() };
+        add(found, ModifierKind::OutsideParties, Direction::Raises, &spot);
     }
     let words = &seen.name.words;
     let pair = words.windows(2).find(|pair| is_key(&pair[0].text, &pair[1].text));
@@ -135,6 +135,12 @@ fn acts(seen: &Seen<'_>, found: &mut Vec<Modifier>) {
         && let Some(word) = seen.name.any(lexicon::is_person_noun)
     {
         add(found, ModifierKind::SensitiveData, Direction::Raises, &name_spot(word));
+    }
+    if let Some(spot) = &seen.facts.told_secret {
+        add(found, ModifierKind::Secrets, raise_unless(seen, &[Destructive, Financial]), spot);
+    }
+    if let Some(spot) = seen.facts.told_person.as_ref().filter(|_| seen.category == Read) {
+        add(found, ModifierKind::SensitiveData, Direction::Raises, spot);
     }
     if let Some(word) = seen.name.any(|it| {
         matches!(it, "bulk" | "batch" | "mass" | "all" | "many" | "multiple" | "everything")

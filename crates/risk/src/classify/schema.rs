@@ -70,8 +70,17 @@ pub(crate) fn is_told(schema: Option<&Value>) -> bool {
 
 /// Every parameter of the schema, breadth first.
 pub(crate) fn parameters(schema: Option<&Value>) -> Vec<Parameter<'_>> {
+    properties("args", schema)
+}
+
+/// Every member of an answer, breadth first: `output.accessToken`.
+pub(crate) fn members(schema: Option<&Value>) -> Vec<Parameter<'_>> {
+    properties("output", schema)
+}
+
+fn properties<'a>(root: &str, schema: Option<&'a Value>) -> Vec<Parameter<'a>> {
     let mut found = Vec::new();
-    let mut queue = vec![("args".to_owned(), 0, schema)];
+    let mut queue = vec![(root.to_owned(), 0, schema)];
     let mut next = 0;
     while next < queue.len() && found.len() < MOST_PARAMETERS {
         let (path, depth, schema) = queue[next].clone();
