@@ -89,6 +89,8 @@ pub struct ControlParts {
     pub counters: Counters,
     /// How mail is sent, where the operator set it up.
     pub mailer: Option<Mailer>,
+    /// How passwords are hashed.
+    pub passwords: Passwords,
     pub settings: ControlSettings,
 }
 
@@ -134,9 +136,9 @@ const HASHES_AT_ONCE: usize = 4;
 const NEWS: usize = 256;
 
 impl Control {
-    /// Puts the parts together. Takes the time of one password hash.
+    /// Puts the parts together.
     pub fn new(parts: ControlParts, clock: Clock) -> Self {
-        let ControlParts { db, vault, upstream, counters, mailer, settings } = parts;
+        let ControlParts { db, vault, upstream, counters, mailer, passwords, settings } = parts;
         let requests = match &counters {
             Counters::Memory(_) => Counters::in_memory(Arc::clone(&clock)),
             Counters::Redis(_) => counters.clone(),
@@ -153,7 +155,7 @@ impl Control {
             settings,
             throttle: Throttle::new(Arc::clone(&clock)),
             clock,
-            passwords: Passwords::new(),
+            passwords,
             hashing: Semaphore::new(HASHES_AT_ONCE),
             shelf: InUse::new(),
             known: Known::default(),

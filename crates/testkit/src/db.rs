@@ -1,6 +1,7 @@
 //! A fresh database for every test, on SQLite and on PostgreSQL, and the macro that runs one body
 //! on both.
 
+use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use sluice_store::{Db, DbOptions};
@@ -40,7 +41,7 @@ macro_rules! on_both {
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn postgres() {
-                let fresh = $crate::db::FreshDatabase::postgres().await;
+                let fresh = $crate::db::fresh_postgres::<$kind>().await;
                 body(<$kind as $crate::db::FromFresh>::from_fresh(&fresh).await).await;
                 fresh.remove().await;
             }
@@ -67,16 +68,28 @@ impl FreshDatabase {
         Self { url, _folder: Some(folder), server: None }
     }
 
-    /// A database of its own on the tests' PostgreSQL server.
+    /// An empty database of its own on the tests' PostgreSQL server.
     pub async fn postgres() -> Self {
-        let server = postgres_server();
-        let name = format!("sluice_test_{}", uuid::Uuid::now_v7().simple());
-        let mut url = url::Url::parse(&server).expect("the server's address is a URL");
-        command(&server, role(url.password())).await;
-        command(&server, format!("CREATE DATABASE {name} OWNER {ROLE}")).await;
-        url.set_path(&name);
-        url.set_username(ROLE).expect("a user can be set");
-        Self { url: url.into(), _folder: None, server: Some((server, name)) }
+        let server = Server::of_the_tests();
+        server.make_role().await;
+        server.fresh("").await.expect("a database can be made")
+    }
+
+    /// A database with the whole schema on the tests' PostgreSQL server: a copy of one that was migrated
+    /// once, since a copy costs a fraction of the migrations.
+    pub async fn postgres_migrated() -> Self {
+        let server = Server::of_the_tests();
+        let template = format!("sluice_schema_{:016x}", migrations());
+        let copy = format!("TEMPLATE {template}");
+        match server.fresh(&copy).await {
+            Ok(fresh) => fresh,
+            Err(error) if missing(&error) => {
+                server.make_role().await;
+                server.make_template(&template).await;
+                server.fresh(&copy).await.expect("the template can be copied")
+            }
+            Err(error) => panic!("no database can be made: {error}"),
+        }
     }
 
     /// Its address, for `Db::connect` or a binary's `--database-url`.
@@ -99,33 +112,124 @@ impl FreshDatabase {
     }
 }
 
-/// Makes the tests' role where it is missing. Several tests may begin at once.
-fn role(password: Option<&str>) -> String {
-    let password = password.map(|text| format!("PASSWORD '{}'", text.replace('\'', "''")));
-    format!(
-        "DO $do$ BEGIN
-             CREATE ROLE {ROLE} LOGIN {};
-         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-         END $do$",
-        password.unwrap_or_default()
-    )
+/// A PostgreSQL database for a test that asks for this kind.
+pub async fn fresh_postgres<Kind: FromFresh>() -> FreshDatabase {
+    if Kind::EMPTY {
+        FreshDatabase::postgres().await
+    } else {
+        FreshDatabase::postgres_migrated().await
+    }
 }
 
-/// The server that `cargo xtask test` started.
-#[expect(clippy::disallowed_methods, reason = "only the test runner knows where the server is")]
-fn postgres_server() -> String {
-    std::env::var(POSTGRES_VARIABLE).unwrap_or_else(|_| {
-        panic!(
-            "{POSTGRES_VARIABLE} is not set. Run `cargo xtask test`, which starts a private \
-             PostgreSQL, or set it to the address of a server where tests may create databases"
-        )
-    })
+/// The PostgreSQL server that `cargo xtask test` started.
+struct Server(String);
+
+impl Server {
+    #[expect(clippy::disallowed_methods, reason = "only the test runner knows where the server is")]
+    fn of_the_tests() -> Self {
+        Self(std::env::var(POSTGRES_VARIABLE).unwrap_or_else(|_| {
+            panic!(
+                "{POSTGRES_VARIABLE} is not set. Run `cargo xtask test`, which starts a private \
+                 PostgreSQL, or set it to the address of a server where tests may create databases"
+            )
+        }))
+    }
+
+    /// A new database with these words of `CREATE DATABASE`.
+    async fn fresh(&self, how: &str) -> Result<FreshDatabase, sqlx::Error> {
+        let name = format!("sluice_test_{}", uuid::Uuid::now_v7().simple());
+        try_command(&self.0, format!("CREATE DATABASE {name} OWNER {ROLE} {how}")).await?;
+        let server = Some((self.0.clone(), name.clone()));
+        Ok(FreshDatabase { url: self.address(&name), _folder: None, server })
+    }
+
+    /// The address of one of its databases, for the tests' role.
+    fn address(&self, database: &str) -> String {
+        let mut url = url::Url::parse(&self.0).expect("the server's address is a URL");
+        url.set_path(database);
+        url.set_username(ROLE).expect("a user can be set");
+        url.into()
+    }
+
+    /// Makes the tests' role where it is missing. Several tests may begin at once.
+    async fn make_role(&self) {
+        let url = url::Url::parse(&self.0).expect("the server's address is a URL");
+        let password =
+            url.password().map(|text| format!("PASSWORD '{}'", text.replace('\'', "''")));
+        let sql = format!(
+            "DO $do$ BEGIN
+                 CREATE ROLE {ROLE} LOGIN {};
+             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+             END $do$",
+            password.unwrap_or_default()
+        );
+        command(&self.0, sql).await;
+    }
+
+    /// Makes the migrated database that others are copied from; of several tests that want it, one does.
+    /// It gets its name last: a half-made one is never copied.
+    async fn make_template(&self, name: &str) {
+        let mut lock = PgConnection::connect(&self.0).await.expect("the test PostgreSQL answers");
+        lock.execute(AssertSqlSafe(format!("SELECT pg_advisory_lock({TEMPLATE_LOCK})")))
+            .await
+            .expect("the lock is given");
+        let made: bool =
+            sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+                .bind(name)
+                .fetch_one(&mut lock)
+                .await
+                .expect("databases can be listed");
+        if !made {
+            let FreshDatabase { url, server, .. } =
+                self.fresh("").await.expect("a database can be made");
+            let db = Db::connect(&url, &DbOptions::default()).await.expect("connects");
+            db.migrate().await.expect("migrates");
+            db.close().await;
+            let (_, making) = server.expect("it is on a server");
+            command(&self.0, format!("ALTER DATABASE {making} RENAME TO {name}")).await;
+        }
+        lock.close().await.expect("closes");
+    }
+}
+
+/// The advisory lock under which the template is made.
+const TEMPLATE_LOCK: i64 = 0x0073_6c75_7465_7374;
+
+/// What the migrations are, in a number: another set of files has another template.
+fn migrations() -> u64 {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
+    let mut files = Vec::new();
+    for folder in [root.clone(), root.join("postgres")] {
+        let entries = std::fs::read_dir(&folder).expect("the migrations are there");
+        files.extend(
+            entries.map(|entry| entry.expect("a file").path()).filter(|path| path.is_file()),
+        );
+    }
+    files.sort();
+    let mut hasher = std::hash::DefaultHasher::new();
+    for file in files {
+        file.file_name().hash(&mut hasher);
+        std::fs::read(&file).expect("a migration can be read").hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Whether the database or role that was named is not there.
+fn missing(error: &sqlx::Error) -> bool {
+    // invalid_catalog_name and undefined_object, PostgreSQL's Appendix A.
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    matches!(code.as_deref(), Some("3D000" | "42704"))
 }
 
 async fn command(server: &str, sql: String) {
+    try_command(server, sql).await.expect("the test PostgreSQL obeys");
+}
+
+async fn try_command(server: &str, sql: String) -> Result<(), sqlx::Error> {
     let mut conn = PgConnection::connect(server).await.expect("the test PostgreSQL answers");
-    conn.execute(AssertSqlSafe(sql)).await.expect("the test PostgreSQL obeys");
+    let done = conn.execute(AssertSqlSafe(sql)).await;
     conn.close().await.expect("closes");
+    done.map(drop)
 }
 
 /// Waits until every transaction of a PostgreSQL database that is open now has ended; half a minute.
@@ -151,6 +255,9 @@ pub async fn until_transactions_end(url: &str) {
 
 /// What a test body of [`on_both!`] may ask for.
 pub trait FromFresh: Sized {
+    /// Whether its PostgreSQL database must have no schema yet.
+    const EMPTY: bool = false;
+
     /// Makes it from an empty database.
     fn from_fresh(fresh: &FreshDatabase) -> impl Future<Output = Self> + Send;
 }
@@ -166,6 +273,8 @@ impl FromFresh for Db {
 pub struct FreshUrl(pub String);
 
 impl FromFresh for FreshUrl {
+    const EMPTY: bool = true;
+
     async fn from_fresh(fresh: &FreshDatabase) -> Self {
         Self(fresh.url.clone())
     }

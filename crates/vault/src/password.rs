@@ -30,7 +30,7 @@ pub enum PasswordError {
     IsEmail,
 }
 
-/// Hashes and verifies passwords; keeps one hash of no password, so that an
+/// Hashes and verifies passwords; keeps one hash that no password has, so that an
 /// unknown account takes as long as a known one.
 pub struct Passwords {
     argon2: Argon2<'static>,
@@ -44,6 +44,12 @@ impl fmt::Debug for Passwords {
     }
 }
 
+/// As little memory and as few passes as the algorithm knows.
+const LEAST: Params = match Params::new(Params::MIN_M_COST, Params::MIN_T_COST, 1, None) {
+    Ok(params) => params,
+    Err(_) => unreachable!(),
+};
+
 impl Default for Passwords {
     fn default() -> Self {
         Self::new()
@@ -51,10 +57,21 @@ impl Default for Passwords {
 }
 
 impl Passwords {
-    /// Hashes once, for the unknown account.
+    /// With the cost that OWASP recommends for Argon2id: 19 MiB, two passes.
     pub fn new() -> Self {
-        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::DEFAULT);
-        let nobody = hash(&argon2, &random::<32>());
+        Self::of(Params::DEFAULT)
+    }
+
+    /// With the least cost there is: for tests that are about something else and sign in a hundred times.
+    pub fn without_cost() -> Self {
+        Self::of(LEAST)
+    }
+
+    fn of(params: Params) -> Self {
+        let (memory, passes) = (params.m_cost(), params.t_cost());
+        // A salt and a hash of the usual lengths.
+        let nobody = format!("$argon2id$v=19$m={memory},t={passes},p=1${:A<22}${:A<43}", "", "");
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         Self { argon2, nobody, runs: AtomicU64::new(0) }
     }
 
@@ -101,12 +118,11 @@ impl Passwords {
         known && matches
     }
 
-    /// Whether the stored hash was made with other parameters than today's.
+    /// Whether the stored hash was made with less work than is done today.
     pub fn is_outdated(&self, stored: &str) -> bool {
+        let today = self.argon2.params();
         PasswordHash::new(stored).ok().and_then(|parsed| Params::try_from(&parsed).ok()).is_none_or(
-            |params| {
-                params.m_cost() < Params::DEFAULT_M_COST || params.t_cost() < Params::DEFAULT_T_COST
-            },
+            |params| params.m_cost() < today.m_cost() || params.t_cost() < today.t_cost(),
         )
     }
 }
@@ -144,6 +160,21 @@ mod tests {
         assert_ne!(stored, passwords.hash(&secret("correct horse")));
         assert!(!passwords.is_outdated(&stored));
         assert!(passwords.is_outdated(&stored.replace("m=19456", "m=4096")));
+    }
+
+    #[test]
+    fn an_unknown_account_costs_what_a_known_one_costs() {
+        for passwords in [Passwords::new(), Passwords::without_cost()] {
+            let params = |text: &str| {
+                let parsed = PasswordHash::new(text).expect("a PHC string");
+                assert_eq!(parsed.hash.map(|hash| hash.len()), Some(32), "{text}");
+                Params::try_from(&parsed).expect("its parameters")
+            };
+            assert_eq!(
+                params(&passwords.nobody),
+                params(&passwords.hash(&secret("correct horse")))
+            );
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use sluice_testkit::db::{FreshDatabase, FromFresh};
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, TestClock};
 use sluice_upstream::{Upstream, UpstreamOptions};
-use sluice_vault::{Vault, generate_master_key};
+use sluice_vault::{Passwords, Vault, generate_master_key};
 use sluice_web::{WebSettings, WebState, wrap};
 use tower::ServiceExt;
 
@@ -104,6 +104,7 @@ impl Api {
             upstream: Arc::new(Upstream::new(options)),
             counters: counters.clone(),
             mailer: None,
+            passwords: Passwords::without_cost(),
             settings: ControlSettings {
                 public_url: public_url.clone(),
                 proxy_public_url: public_url.clone(),

@@ -15,7 +15,7 @@ use sluice_testkit::db::{FreshDatabase, FromFresh};
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, TestClock, TlsFront};
 use sluice_upstream::{Mailer, Upstream, UpstreamOptions};
-use sluice_vault::{Vault, generate_master_key};
+use sluice_vault::{Passwords, Vault, generate_master_key};
 
 pub(crate) const PASSWORD: &str = "a long enough password";
 
@@ -72,6 +72,7 @@ fn control(
         upstream: Arc::new(upstream),
         counters: counters.clone(),
         mailer,
+        passwords: Passwords::without_cost(),
         settings,
     };
     Control::new(parts, clock.function())
@@ -126,6 +127,7 @@ impl World {
             upstream: Arc::new(Upstream::new(upstream)),
             counters: self.counters.clone(),
             mailer: None,
+            passwords: Passwords::without_cost(),
             settings: self.control.settings().clone(),
         };
         Control::new(parts, self.clock.function())
@@ -140,6 +142,7 @@ impl World {
             upstream: Arc::new(Upstream::new(upstream)),
             counters: self.counters.clone(),
             mailer: None,
+            passwords: Passwords::without_cost(),
             settings: ControlSettings { providers, ..self.control.settings().clone() },
         };
         Control::new(parts, self.clock.function())
@@ -160,6 +163,7 @@ impl World {
             upstream: Arc::new(Upstream::new(upstream)),
             counters: self.counters.clone(),
             mailer: None,
+            passwords: Passwords::without_cost(),
             settings: self.control.settings().clone(),
         };
         Control::new(parts, self.clock.function())

@@ -12,7 +12,7 @@ use sluice_testkit::db::FreshDatabase;
 use sluice_testkit::mcp_server::tool;
 use sluice_testkit::{FakeServer, TestClock};
 use sluice_upstream::{Mailer, Upstream, UpstreamOptions};
-use sluice_vault::{Vault, generate_master_key};
+use sluice_vault::{Passwords, Vault, generate_master_key};
 use sluice_web::{WebSettings, WebState, wrap};
 
 use crate::browser::Browser;
@@ -84,6 +84,7 @@ impl World {
             upstream: Arc::new(upstream),
             counters: counters.clone(),
             mailer,
+            passwords: Passwords::without_cost(),
             settings,
         };
         let control = Control::new(parts, clock.function());

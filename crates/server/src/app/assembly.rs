@@ -11,6 +11,7 @@ use sluice_limits::Counters;
 use sluice_proxy::{CallLog, ProxyOptions, ProxyParts, ProxyState, Spans};
 use sluice_store::ChangeFeed;
 use sluice_upstream::{Upstream, UpstreamOptions};
+use sluice_vault::Passwords;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
@@ -146,6 +147,7 @@ impl Ground {
             upstream: Arc::new(self.upstream.clone()),
             counters: self.stores.counters.clone(),
             mailer: self.args.mail.mailer(&network.public_url)?,
+            passwords: Passwords::new(),
             settings,
         };
         Ok(Control::new(parts, clock::function()))

@@ -7,6 +7,7 @@ use sluice_control::operator::Operator;
 use sluice_control::{Admin, Bounds, Control, ControlParts, ControlSettings, Signup};
 use sluice_limits::Counters;
 use sluice_upstream::{Upstream, UpstreamOptions};
+use sluice_vault::Passwords;
 use url::Url;
 
 use crate::commands::admin::refused;
@@ -57,6 +58,7 @@ impl Local {
             // No call is decided here.
             counters: Counters::in_memory(clock::function()),
             mailer: None,
+            passwords: Passwords::new(),
             settings: ControlSettings {
                 public_url: urls.0,
                 proxy_public_url: urls.1,

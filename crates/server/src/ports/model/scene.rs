@@ -30,7 +30,7 @@ use sluice_proxy::{
 use sluice_store::Db;
 use sluice_testkit::TestClock;
 use sluice_upstream::{Upstream, UpstreamOptions};
-use sluice_vault::{Vault, generate_master_key};
+use sluice_vault::{Passwords, Vault, generate_master_key};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::ports::{ClockOf, SecurityQueue, StoredApprovals, StoredRoutes, ToolsQueue};
@@ -283,6 +283,7 @@ impl Scene {
             upstream: Arc::new(Upstream::new(private)),
             counters: counters.clone(),
             mailer: None,
+            passwords: Passwords::without_cost(),
             settings,
         };
         let control = Control::new(parts, clock.function());
