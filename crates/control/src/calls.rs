@@ -4,12 +4,13 @@ use chrono::{DateTime, Utc};
 use sluice_domain::{
     CallId, CallRecord, Code, GrantId, Outcome, PolicyId, SecurityEvent, SecurityKind, ServerId,
 };
-use sluice_store::calls::{self, Breakdown, CallFilter, Count, OutcomeCount, SeriesPoint};
+use sluice_store::calls::{self, Breakdown, CallFilter, Count, DaySpan, OfDay};
+use sluice_store::grants::GrantsToLookAt;
 use sluice_store::servers::ServerName;
-use sluice_store::{approvals, security_events, servers, workspaces};
+use sluice_store::{approvals, grants, security_events, servers, workspaces};
 
 use crate::page::{Page, PageOf};
-use crate::{Admin, Control, ControlError, Viewer};
+use crate::{Admin, Control, ControlError, ServerView, Viewer};
 
 /// Which calls a list shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,18 +82,17 @@ pub struct Overview {
     pub grants: i64,
     pub members: i64,
     pub pending_approvals: i64,
-    /// Tool calls by outcome in the span.
-    pub outcomes: Vec<OutcomeCount>,
-    /// The same by spans of `step_s` seconds.
-    pub series: Vec<SeriesPoint>,
-    pub step_s: i64,
-    /// The most frequent by server, grant, tool and outcome.
-    pub busiest: Vec<Breakdown>,
+    /// Grants that need a person's look.
+    pub grants_to_look_at: GrantsToLookAt,
+    /// Servers whose last contact failed, the latest first; a few of them.
+    pub failing: Vec<ServerView>,
+    /// Tool calls by day and outcome.
+    pub by_day: Vec<OfDay>,
     pub last_call: Option<CallRecord>,
 }
 
-/// Rows of [`Overview::busiest`].
-const BUSIEST: i64 = 20;
+/// Rows of [`Overview::failing`].
+const FAILING: i64 = 20;
 
 impl Control {
     /// The calls, newest first.
@@ -131,26 +131,17 @@ impl Control {
         Ok(names)
     }
 
-    /// The state of the workspace, with calls counted over `span` in steps of `step_s` seconds.
-    pub async fn overview(
-        &self,
-        viewer: &Viewer,
-        span: Span,
-        step_s: i64,
-    ) -> Result<Overview, ControlError> {
-        // At most a thousand steps, whatever was asked.
-        let least = (span.until - span.since).num_seconds().max(1) / 1_000 + 1;
-        let (workspace, step_s) = (viewer.workspace, step_s.max(least));
-        let now = self.now();
+    /// The state of the workspace, with the calls of some days.
+    pub async fn overview(&self, viewer: &Viewer, days: DaySpan) -> Result<Overview, ControlError> {
+        let (workspace, now) = (viewer.workspace, self.now());
         let mut tx = self.read_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         let counts = workspaces::counts(conn, workspace).await?;
-        let pending_approvals = approvals::count_pending(conn, workspace, span.grant, now).await?;
-        let outcomes = calls::counts_by_outcome(conn, workspace, span.count()).await?;
-        let series = calls::series(conn, workspace, span.count(), step_s).await?;
-        let busiest = calls::breakdown(conn, workspace, span.count(), BUSIEST).await?;
-        let of = CallFilter { server: span.server, grant: span.grant, ..CallFilter::default() };
-        let last_call = calls::list(conn, workspace, &of, None, 1).await?.pop();
+        let pending_approvals = approvals::count_pending(conn, workspace, None, now).await?;
+        let grants_to_look_at = grants::to_look_at(conn, workspace, now).await?;
+        let failing = servers::list_failing(conn, workspace, FAILING).await?;
+        let by_day = calls::by_day(conn, workspace, days).await?;
+        let last_call = calls::list(conn, workspace, &CallFilter::default(), None, 1).await?.pop();
         tx.commit().await?;
         Ok(Overview {
             servers: counts.servers,
@@ -158,10 +149,9 @@ impl Control {
             grants: counts.grants,
             members: counts.members,
             pending_approvals,
-            outcomes,
-            series,
-            step_s,
-            busiest,
+            grants_to_look_at,
+            failing: failing.into_iter().map(|one| self.server_view(viewer, one)).collect(),
+            by_day,
             last_call,
         })
     }

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{GrantId, ServerId, ToolId};
-use sluice_store::calls::{self, Breakdown, Reason, RiskyUse};
+use sluice_store::calls::{self, Breakdown, DaySpan, Reason, ToolUse};
 use sluice_store::grants;
 use sluice_store::tools::{self, Attention};
 
 use crate::page::{Page, PageOf};
 use crate::tools::view;
-use crate::{Control, ControlError, Span, ToolView, Viewer};
+use crate::{Control, ControlError, ToolView, Viewer};
 
-/// Rows of [`Glance::risky`].
-const RISKY: i64 = 8;
+/// Rows of [`Glance::risky`] and [`Glance::busiest`].
+const TOOLS: i64 = 8;
 
 /// Calls that [`Control::grant_did`] looks at.
 const DID: i64 = 1_000;
@@ -22,10 +22,12 @@ const DID: i64 = 1_000;
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Glance {
-    /// In the span, the most frequent first.
+    /// The most frequent first.
     pub reasons: Vec<Reason>,
-    /// Tools of severity High and Critical that were called in the span.
-    pub risky: Vec<RiskyUse>,
+    /// Tools of severity High and Critical that were called.
+    pub risky: Vec<ToolUse>,
+    /// The tools that were called most.
+    pub busiest: Vec<ToolUse>,
     /// Live grants that were used since the given time.
     pub active: i64,
     /// Definitions that nobody reviewed since they changed.
@@ -48,20 +50,21 @@ impl Control {
     pub async fn glance(
         &self,
         viewer: &Viewer,
-        span: Span,
+        days: DaySpan,
         since: DateTime<Utc>,
     ) -> Result<Glance, ControlError> {
         let workspace = viewer.workspace;
         let mut tx = self.read_in(workspace).await?;
         let conn = &mut tx.conn();
-        let reasons = calls::reasons(conn, workspace, span.count()).await?;
-        let risky = calls::risky_uses(conn, workspace, span.count(), RISKY).await?;
+        let reasons = calls::reasons(conn, workspace, days).await?;
+        let (busiest, risky) = calls::tools_used(conn, workspace, days, TOOLS).await?;
         let active = grants::count_used(conn, workspace, since).await?;
         let to_review = tools::count_attention(conn, workspace, Attention::Review).await?;
         let poisoned = tools::count_attention(conn, workspace, Attention::Poisoned).await?;
         tx.commit().await?;
         let sum = |counts: Vec<tools::ToLookAt>| counts.iter().map(|count| count.tools).sum();
-        Ok(Glance { reasons, risky, active, to_review: sum(to_review), poisoned: sum(poisoned) })
+        let (to_review, poisoned) = (sum(to_review), sum(poisoned));
+        Ok(Glance { reasons, risky, busiest, active, to_review, poisoned })
     }
 
     /// What a grant did: its newest tool calls (`DID` of them) by tool and outcome.

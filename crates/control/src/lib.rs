@@ -72,7 +72,8 @@ pub use servers::{
     AuthForm, Connected, MASK, ReadFailure, ReadReport, ServerForm, ServerPatch, ServerView,
     SettingsPatch,
 };
-pub use sluice_store::calls::{Breakdown, OutcomeCount, Reason, RiskyUse, SeriesPoint};
+pub use sluice_store::calls::{Breakdown, DaySpan, OfDay, Reason, ToolUse};
+pub use sluice_store::grants::{GrantsToLookAt, Look};
 pub use sluice_store::saved_filters::SavedFilter;
 pub use sluice_store::security_events::Attempts;
 pub use sluice_store::servers::ServerName;

@@ -4,13 +4,14 @@
 mod days;
 mod insert;
 mod statistics;
+mod tally;
 
 pub use days::{drop_days, make_days};
 use insert::COLUMNS;
 pub use insert::insert_batch;
 pub use statistics::{
-    Breakdown, Count, OutcomeCount, Reason, RiskyUse, SeriesPoint, breakdown, counts_by_outcome,
-    did_lately, reasons, risky_uses, series,
+    Breakdown, Count, DaySpan, OfDay, Reason, ToolUse, breakdown, by_day, did_lately, reasons,
+    tools_used,
 };
 
 use chrono::{DateTime, Utc};

@@ -3,6 +3,8 @@
 use chrono::{DateTime, Utc};
 use sluice_domain::{ChangeKind, GrantId, PolicyId, ServerId, UserId, WorkspaceId};
 
+use sqlx::AssertSqlSafe;
+
 use crate::column::{Value, json, micros, record};
 use crate::conn::{execute, fetch_all, fetch_one, fetch_optional};
 use crate::error::conflict_as;
@@ -152,6 +154,19 @@ pub struct GrantFilter {
     pub include_revoked: bool,
     /// Only those that were used from this time on.
     pub used_since: Option<DateTime<Utc>>,
+    /// Only those that need a look, for this reason.
+    pub look: Option<Look>,
+    /// Only those that are not over at this time.
+    pub live_at: Option<DateTime<Utc>>,
+}
+
+/// Why a grant that can be used needs a person's look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Every call is refused.
+    NoPolicy,
+    /// What its policy refuses goes through.
+    Observes,
 }
 
 /// The grants, newest first, before the given one.
@@ -162,24 +177,65 @@ pub async fn list(
     before: Option<GrantId>,
     limit: i64,
 ) -> Result<Vec<Grant>, StoreError> {
-    Ok(fetch_all!(
-        conn,
-        Grant,
+    let mut sql = String::from(
         "SELECT id, workspace_id, server_id, label, last4, previous_until, policy_id, expires_at,
                 revoked_at, observe, networks, revision, created_by, created_at, updated_at,
                 last_used_at, last_used_client
-         FROM grants
-         WHERE workspace_id = $1 AND ($2 IS NULL OR server_id = $2)
-           AND ($3 IS NULL OR policy_id = $3) AND ($4 OR revoked_at IS NULL)
-           AND ($5 IS NULL OR id < $5) AND ($7 IS NULL OR last_used_at >= $7)
-         ORDER BY id DESC LIMIT $6",
+         FROM grants WHERE workspace_id = $1",
+    );
+    for (present, clause) in [
+        (filter.server.is_some(), " AND server_id = $2"),
+        (filter.policy.is_some(), " AND policy_id = $3"),
+        (!filter.include_revoked, " AND revoked_at IS NULL"),
+        (before.is_some(), " AND id < $4"),
+        (filter.used_since.is_some(), " AND last_used_at >= $6"),
+        (filter.look == Some(Look::NoPolicy), " AND policy_id IS NULL"),
+        (filter.look == Some(Look::Observes), " AND observe AND policy_id IS NOT NULL"),
+        (filter.live_at.is_some(), " AND (expires_at IS NULL OR expires_at > $7)"),
+    ] {
+        if present {
+            sql.push_str(clause);
+        }
+    }
+    sql.push_str(" ORDER BY workspace_id DESC, id DESC LIMIT $5");
+    Ok(fetch_all!(
+        conn,
+        Grant,
+        // Only fixed clauses were put together.
+        AssertSqlSafe(sql),
         workspace,
         filter.server,
         filter.policy,
-        filter.include_revoked,
         before,
         rows(limit),
-        filter.used_since
+        filter.used_since,
+        filter.live_at
+    )?)
+}
+
+record! {
+    /// How many grants that can be used need a person's look.
+    pub struct GrantsToLookAt {
+        pub no_policy: i64,
+        pub observe: i64,
+    }
+}
+
+/// How many grants need a look, and why.
+pub async fn to_look_at(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    now: DateTime<Utc>,
+) -> Result<GrantsToLookAt, StoreError> {
+    Ok(fetch_one!(
+        conn,
+        GrantsToLookAt,
+        "SELECT COUNT(CASE WHEN policy_id IS NULL THEN 1 END) AS no_policy,
+                COUNT(CASE WHEN policy_id IS NOT NULL THEN 1 END) AS observe FROM grants
+         WHERE workspace_id = $1 AND revoked_at IS NULL AND (policy_id IS NULL OR observe)
+           AND (expires_at IS NULL OR expires_at > $2)",
+        workspace,
+        now
     )?)
 }
 

@@ -172,6 +172,26 @@ pub async fn list(
     )?)
 }
 
+/// Servers whose last contact failed, newest first.
+pub async fn list_failing(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    limit: i64,
+) -> Result<Vec<Server>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        Server,
+        "SELECT id, workspace_id, name, upstream_url, settings, sealed_headers, header_names,
+                is_example, revision, tools_read, last_read_at, last_error_code, last_error_words,
+                last_error_at, protocol_version, server_name, created_by, created_at, updated_at
+         FROM servers
+         WHERE workspace_id = $1 AND deleted_at IS NULL AND last_error_code IS NOT NULL
+         ORDER BY id DESC LIMIT $2",
+        workspace,
+        rows(limit)
+    )?)
+}
+
 record! {
     /// A server's name, deleted ones too, for logs.
     pub struct ServerName {

@@ -259,11 +259,6 @@ async fn grants_of(
             Vec::new()
         });
     }
-    let filter = GrantFilter {
-        server: of.server,
-        policy: of.policy,
-        include_revoked: false,
-        used_since: None,
-    };
+    let filter = GrantFilter { server: of.server, policy: of.policy, ..GrantFilter::default() };
     Ok(grants::list(conn, workspace, filter, None, most).await?)
 }

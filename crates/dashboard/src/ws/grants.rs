@@ -5,7 +5,7 @@ use axum::extract::{Path, Query};
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{GrantView, GrantsOf, Page, Viewer};
+use sluice_control::{GrantView, GrantsOf, Look, Page, Viewer};
 use sluice_domain::{GrantId, PolicyId, ServerId};
 
 use super::logs::time;
@@ -26,7 +26,16 @@ pub(crate) struct Input {
     /// Only those that were used from this time on.
     #[serde(default)]
     used: String,
+    /// `no-policy` or `observes`: only those that need a look for it.
+    #[serde(default)]
+    look: String,
 }
+
+/// What a list may be narrowed to, and the words for it.
+const LOOKS: [(&str, Look, &str); 2] = [
+    ("no-policy", Look::NoPolicy, "without a policy"),
+    ("observes", Look::Observes, "that only observe"),
+];
 
 /// One grant of a list.
 #[derive(Debug)]
@@ -49,6 +58,7 @@ struct GrantsPage {
     path: String,
     revoked: bool,
     used: Option<DateTime<Utc>>,
+    look: Option<&'static str>,
 }
 
 const ON_PAGE: u32 = 50;
@@ -77,8 +87,8 @@ fn empty(
 ) -> Empty {
     if filtered {
         return Empty {
-            title: "0 grants were used since then".to_owned(),
-            text: ticks("Grants that no agent used are still there."),
+            title: "0 grants fit".to_owned(),
+            text: ticks("Grants that do not fit are still there."),
             action: Some((path.to_owned(), "Show all grants".to_owned())),
         };
     }
@@ -104,7 +114,15 @@ async fn show(
     let after: Option<GrantId> = input.after.and_then(|text| text.parse().ok());
     let revoked = input.revoked == "1";
     let used = time(&input.used);
-    let of = GrantsOf { server, policy: None, include_revoked: revoked, used_since: used };
+    let look = LOOKS.into_iter().find(|(word, ..)| *word == input.look);
+    let of = GrantsOf {
+        server,
+        include_revoked: revoked,
+        used_since: used,
+        look: look.map(|(_, why, _)| why),
+        live_at: look.map(|_| desk.now),
+        ..GrantsOf::default()
+    };
     let (control, viewer) = (&desk.control, desk.viewer());
     let page = control.grants(viewer, of, Page { after, limit: ON_PAGE }).await.map_err(refuse)?;
     let names = control.server_names(viewer).await.map_err(refuse)?;
@@ -112,10 +130,12 @@ async fn show(
     let path =
         head.as_ref().map_or_else(|| desk.path("/grants"), |head| format!("{}/grants", head.path));
     let frame = desk.frame(if head.is_some() { "servers" } else { "grants" }).await?;
-    let empty = empty(&desk, head.as_ref(), &path, used.is_some(), frame.is_admin());
+    let empty =
+        empty(&desk, head.as_ref(), &path, used.is_some() || look.is_some(), frame.is_admin());
     let revoked_too = if revoked { "&revoked=1" } else { "" };
     let since = used.map(|_| format!("&used={}", encode(&input.used))).unwrap_or_default();
-    let keep = format!("{revoked_too}{since}");
+    let why = look.map(|(word, ..)| format!("&look={word}")).unwrap_or_default();
+    let keep = format!("{revoked_too}{since}{why}");
     let row = |grant: GrantView| Row {
         server: names
             .iter()
@@ -144,6 +164,7 @@ async fn show(
         path,
         revoked,
         used,
+        look: look.map(|(.., words)| words),
     };
     Ok(page::private(StatusCode::OK, &page))
 }

@@ -6,12 +6,12 @@ use askama::Template;
 use chrono::{DateTime, Days, Utc};
 use http::StatusCode;
 use sluice_control::{
-    Control, ControlError, Glance, GrantView, GrantsOf, LimitView, LimitsOf, Nearest, Overview,
-    Page, ServerView, Span, Viewer,
+    Control, ControlError, DaySpan, Glance, LimitView, LimitsOf, Nearest, Overview, Page,
+    ServerView, Viewer,
 };
 use sluice_domain::{CallRecord, ServerId};
 
-use self::numbers::{BusyRow, ReasonRow, RiskyRow, Stat, midnight};
+use self::numbers::{ReasonRow, Stat, ToolRow, midnight};
 use super::limit_rows::trouble;
 use crate::desk::{Answer, Desk, WsFrame, refuse};
 use crate::filters;
@@ -28,11 +28,11 @@ struct OverviewPage {
     today: Vec<Stat>,
     standing: Vec<Stat>,
     reasons: Vec<ReasonRow>,
-    risky: Vec<RiskyRow>,
+    risky: Vec<ToolRow>,
     attention: Vec<(Html, String, &'static str)>,
     start: Option<(Steps, String, &'static str)>,
     bars: Bars,
-    busiest: Vec<BusyRow>,
+    busiest: Vec<ToolRow>,
     last: Option<CallRecord>,
     any_call: bool,
 }
@@ -41,12 +41,12 @@ struct OverviewPage {
 fn start(
     desk: &Desk<Viewer>,
     overview: &Overview,
-    servers: &[ServerView],
+    server: Option<&ServerView>,
 ) -> Option<(Steps, String, &'static str)> {
     if overview.last_call.is_some() {
         return None;
     }
-    let first = servers.first().map(|server| desk.path(&format!("/servers/{}", server.id)));
+    let first = server.map(|server| desk.path(&format!("/servers/{}", server.id)));
     let (done, href, words) = match (first, overview.policies, overview.grants) {
         (None, ..) => (0, desk.path("/servers/new"), "Connect a server"),
         (Some(path), 0, _) => (1, path, "Choose a tool and apply its rule"),
@@ -69,8 +69,6 @@ fn start(
 fn attention(
     desk: &Desk<Viewer>,
     overview: &Overview,
-    servers: &[ServerView],
-    grants: &[GrantView],
     limits: &Nearest,
 ) -> Vec<(Html, String, &'static str)> {
     let mut out = Vec::new();
@@ -79,17 +77,13 @@ fn attention(
         add(trouble, desk.path("/limits"), "Look");
     }
     if overview.pending_approvals > 0 {
-        let waiting = count(
-            usize::try_from(overview.pending_approvals).unwrap_or(0),
-            "call waits",
-            Some("calls wait"),
-        );
+        let waiting = several(overview.pending_approvals, "call waits", "calls wait");
         add(format!("{waiting} for a person to decide."), desk.path("/approvals"), "Decide");
     }
     if let (near @ 1.., Some(first)) = (limits.near(), limits.rows.first()) {
         add(near_the_edge(near, first), desk.path("/limits"), "Look");
     }
-    for server in servers {
+    for server in &overview.failing {
         if let Some(error) = &server.last_error {
             let words: String = error.words.chars().take(200).collect();
             add(
@@ -99,25 +93,22 @@ fn attention(
             );
         }
     }
-    let bare = grants.iter().filter(|grant| grant.policy_id.is_none()).count();
-    if bare > 0 {
-        let bare = count(bare, "grant has", Some("grants have"));
-        add(
-            format!("{bare} no policy: every call is refused."),
-            desk.path("/grants"),
-            "Attach one",
-        );
+    let grants = &overview.grants_to_look_at;
+    if grants.no_policy > 0 {
+        let bare = several(grants.no_policy, "grant has", "grants have");
+        let href = desk.path("/grants?look=no-policy");
+        add(format!("{bare} no policy: every call is refused."), href, "Attach one");
     }
-    let watching = grants.iter().filter(|grant| grant.observe).count();
-    if watching > 0 {
-        let watching = count(watching, "grant only observes", Some("grants only observe"));
-        add(
-            format!("{watching}: what its policy refuses goes through."),
-            desk.path("/grants"),
-            "Look",
-        );
+    if grants.observe > 0 {
+        let watching = several(grants.observe, "grant only observes", "grants only observe");
+        let href = desk.path("/grants?look=observes");
+        add(format!("{watching}: what its policy refuses goes through."), href, "Look");
     }
     out
+}
+
+fn several(number: i64, one: &str, many: &str) -> String {
+    count(usize::try_from(number).unwrap_or(0), one, Some(many))
 }
 
 /// `2 counters are near their edge: `money` of ci-agent has 3 of 100 left.`
@@ -144,23 +135,21 @@ fn headline(overview: &Overview, attention: usize) -> Html {
 struct Loaded {
     overview: Overview,
     glance: Glance,
-    servers: Vec<ServerView>,
-    grants: Vec<GrantView>,
+    /// The newest, where the quick start goes on.
+    server: Option<ServerView>,
     limits: Nearest,
 }
 
 async fn load(
     control: &Control,
     viewer: &Viewer,
-    span: Span,
+    days: DaySpan,
     today: DateTime<Utc>,
 ) -> Result<Loaded, ControlError> {
-    const DAY: i64 = 86_400;
     Ok(Loaded {
-        overview: control.overview(viewer, span, DAY).await?,
-        glance: control.glance(viewer, span, today).await?,
-        servers: control.servers(viewer, Page::first(200)).await?.items,
-        grants: control.grants(viewer, GrantsOf::default(), Page::first(200)).await?.items,
+        overview: control.overview(viewer, days).await?,
+        glance: control.glance(viewer, days, today).await?,
+        server: control.servers(viewer, Page::first(1)).await?.items.pop(),
         limits: control.nearest_limits(viewer, LimitsOf::default()).await?,
     })
 }
@@ -168,14 +157,14 @@ async fn load(
 pub(crate) async fn get(desk: Desk<Viewer>) -> Answer {
     let today = midnight(desk.now);
     let week = today.checked_sub_days(Days::new(6)).unwrap_or(today);
-    let span = Span { since: week, until: desk.now, server: None, grant: None };
-    let loaded = load(&desk.control, desk.viewer(), span, today).await.map_err(refuse)?;
-    let Loaded { overview, glance, servers, grants, limits } = &loaded;
+    let days = DaySpan::of(week, desk.now);
+    let loaded = load(&desk.control, desk.viewer(), days, today).await.map_err(refuse)?;
+    let Loaded { overview, glance, server, limits } = &loaded;
     let names = desk.control.server_names(desk.viewer()).await.map_err(refuse)?;
     let name = |id: ServerId| {
         names.iter().find(|one| one.id == id).map(|one| one.name.clone()).unwrap_or_default()
     };
-    let attention = attention(&desk, overview, servers, grants, limits);
+    let attention = attention(&desk, overview, limits);
     let page = OverviewPage {
         now: desk.now,
         headline: headline(overview, attention.len()),
@@ -183,9 +172,9 @@ pub(crate) async fn get(desk: Desk<Viewer>) -> Answer {
         standing: numbers::standing(&desk, overview, glance, limits, week),
         reasons: numbers::reasons(&desk, glance, week),
         risky: numbers::risky(&desk, glance, week, name),
-        start: start(&desk, overview, servers),
+        start: start(&desk, overview, server.as_ref()),
         bars: numbers::bars(&desk, overview, week),
-        busiest: numbers::busiest(&desk, overview, grants, week, name),
+        busiest: numbers::busiest(&desk, glance, week, name),
         any_call: overview.last_call.is_some(),
         last: overview.last_call.clone(),
         attention,

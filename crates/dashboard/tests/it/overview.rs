@@ -131,6 +131,9 @@ async fn each_number_leads_to_as_many_rows_as_it_says() {
         .says("2 active grants")
         .says("Not let through this week, by reason")
         .says("Riskiest tools used this week");
+    page.says("1 grant has no policy").says("/w/acme/grants?look=no-policy");
+    assert_eq!(all_rows(&mut browser, "/w/acme/grants?look=no-policy").await, 1);
+    assert_eq!(all_rows(&mut browser, "/w/acme/grants?look=observes").await, 0);
     let numbers = numbers(&page);
     let of = |part: &str| numbers.iter().filter(|(_, href)| href.contains(part)).count();
     assert!(of("code=") >= 5 && of("tool=delete_file") >= 2, "{numbers:?}");

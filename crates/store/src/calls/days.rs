@@ -6,6 +6,7 @@
 use chrono::{DateTime, Days, NaiveTime, Utc};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
+use super::tally::day_of;
 use crate::{Conn, StoreError};
 
 /// "days" in ASCII: replicas take turns.
@@ -13,10 +14,12 @@ const TURN: i64 = 0x6461_7973;
 /// Writers wait behind whoever waits for the tables; then it is tried again at the next time.
 const PATIENCE: &str = "SET LOCAL lock_timeout = '2s'";
 
-/// A partition, and the time at which it ends.
+/// A partition, and the times at which it begins and ends.
 #[derive(Debug, sqlx::FromRow)]
 struct Day {
     name: String,
+    /// None: what was there before there were days.
+    since: Option<DateTime<Utc>>,
     until: DateTime<Utc>,
 }
 
@@ -56,6 +59,7 @@ pub async fn drop_days(conn: &mut Conn<'_>, before: DateTime<Utc>) -> Result<u64
     for day in days(conn).await? {
         if day.until <= before {
             conn.execute(AssertSqlSafe(format!("DROP TABLE {}", day.name))).await?;
+            uncount(conn, &day).await?;
             dropped += 1;
         }
     }
@@ -77,9 +81,22 @@ async fn take_turn(conn: &mut PgConnection) -> Result<bool, StoreError> {
         .await?)
 }
 
+/// Takes the rows of a partition that is gone out of the counts by day. A partition is whole days.
+async fn uncount(conn: &mut PgConnection, day: &Day) -> Result<(), StoreError> {
+    for sql in [
+        "DELETE FROM call_days WHERE day >= $1 AND day < $2",
+        "DELETE FROM call_tools WHERE day >= $1 AND day < $2",
+    ] {
+        let since = day.since.map_or(i64::MIN, day_of);
+        sqlx::query(sql).bind(since).bind(day_of(day.until)).execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
 async fn days(conn: &mut PgConnection) -> Result<Vec<Day>, StoreError> {
-    let sql = r"SELECT name, until::timestamptz AS until FROM (
+    let sql = r"SELECT name, since::timestamptz AS since, until::timestamptz AS until FROM (
             SELECT c.relname::text AS name,
+                   (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([^'']+)''\)'))[1] AS since,
                    (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'TO \(''([^'']+)''\)'))[1] AS until
             FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
             WHERE i.inhparent = 'calls'::regclass) AS days

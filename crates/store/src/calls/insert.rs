@@ -1,7 +1,12 @@
 //! The batch insert, with each database's own text.
 
+use std::collections::HashSet;
+
 use sluice_domain::CallRecord;
 use sqlx::{PgConnection, QueryBuilder, Sqlite, SqliteConnection};
+use uuid::Uuid;
+
+use super::tally::Tally;
 
 use crate::column::{micros, text};
 use crate::{Conn, StoreError};
@@ -25,11 +30,13 @@ pub async fn insert_batch(conn: &mut Conn<'_>, calls: &[CallRecord]) -> Result<u
         Conn::Sqlite(conn) => {
             let mut new = 0;
             let mut left = calls;
+            let mut tally = Tally::default();
             while !left.is_empty() {
                 let (chunk, rest) = left.split_at(rows_at_once(left.len()));
-                new += sqlite(conn, chunk).await?;
+                new += sqlite(conn, chunk, &mut tally).await?;
                 left = rest;
             }
+            tally.store(conn).await?;
             Ok(new)
         }
     }
@@ -88,11 +95,15 @@ async fn postgres(conn: &mut PgConnection, calls: &[CallRecord]) -> Result<u64, 
 }
 
 /// Powers of two only: ten statements, prepared once, serve batches of every size.
-const fn rows_at_once(rows: usize) -> usize {
+pub(super) const fn rows_at_once(rows: usize) -> usize {
     if rows >= SQLITE_ROWS { SQLITE_ROWS } else { 1 << rows.ilog2() }
 }
 
-async fn sqlite(conn: &mut SqliteConnection, calls: &[CallRecord]) -> Result<u64, StoreError> {
+async fn sqlite<'a>(
+    conn: &mut SqliteConnection,
+    calls: &'a [CallRecord],
+    tally: &mut Tally<'a>,
+) -> Result<u64, StoreError> {
     let mut query = QueryBuilder::<Sqlite>::new(format!("INSERT INTO calls ({COLUMNS}) "));
     query.push_values(calls, |mut row, call| {
         row.push_bind(call.workspace.uuid())
@@ -127,7 +138,24 @@ async fn sqlite(conn: &mut SqliteConnection, calls: &[CallRecord]) -> Result<u64
             .push_bind(call.timing.upstream_us);
     });
     query.push(" ON CONFLICT DO NOTHING");
-    Ok(query.build().execute(conn).await?.rows_affected())
+    let done = query.build().execute(&mut *conn).await?;
+    let new = done.rows_affected();
+    if new == calls.len() as u64 {
+        for call in calls {
+            tally.add(call);
+        }
+    } else if new > 0 {
+        // Some were there. The new rows have the last numbers, one after the other.
+        let last = done.last_insert_rowid();
+        let sql = "SELECT id FROM calls WHERE rowid > $1 AND rowid <= $2";
+        let before = last.saturating_sub(i64::try_from(new).unwrap_or(i64::MAX));
+        let came = sqlx::query_scalar(sql).bind(before).bind(last).fetch_all(conn).await?;
+        let mut came: HashSet<Uuid> = came.into_iter().collect();
+        for call in calls.iter().filter(|call| came.remove(&call.id.uuid())) {
+            tally.add(call);
+        }
+    }
+    Ok(new)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use sluice_domain::{Category, Code, GrantId, Outcome, ServerId, Severity, WorkspaceId};
+use sqlx::AssertSqlSafe;
 
+use super::tally::day_of;
 use crate::column::record;
 use crate::conn::fetch_all;
 use crate::text::rows;
@@ -17,37 +19,6 @@ pub struct Count {
     pub since: DateTime<Utc>,
     /// To this time, not included.
     pub until: DateTime<Utc>,
-}
-
-record! {
-    /// How many calls had an outcome.
-    pub struct OutcomeCount {
-        pub outcome: Outcome,
-        /// The policy only observed: they went through.
-        pub observed: bool,
-        pub calls: i64,
-    }
-}
-
-/// Tool calls by outcome.
-pub async fn counts_by_outcome(
-    conn: &mut Conn<'_>,
-    workspace: WorkspaceId,
-    count: Count,
-) -> Result<Vec<OutcomeCount>, StoreError> {
-    Ok(fetch_all!(
-        conn,
-        OutcomeCount,
-        "SELECT outcome, observed, COUNT(*) AS calls FROM calls
-         WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
-           AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
-         GROUP BY outcome, observed ORDER BY outcome, observed",
-        workspace,
-        count.since,
-        count.until,
-        count.server,
-        count.grant
-    )?)
 }
 
 record! {
@@ -107,6 +78,21 @@ pub async fn did_lately(
     )?)
 }
 
+/// Days since 1970 (UTC), both included. What is counted by days is read from counts that are kept with the
+/// log, never from the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DaySpan {
+    pub first: i64,
+    pub last: i64,
+}
+
+impl DaySpan {
+    /// The days of the two times and those between.
+    pub fn of(first: DateTime<Utc>, last: DateTime<Utc>) -> Self {
+        Self { first: day_of(first), last: day_of(last) }
+    }
+}
+
 record! {
     /// How many calls were not let through for one reason.
     pub struct Reason {
@@ -120,108 +106,96 @@ record! {
 pub async fn reasons(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
-    count: Count,
+    days: DaySpan,
 ) -> Result<Vec<Reason>, StoreError> {
     Ok(fetch_all!(
         conn,
         Reason,
-        "SELECT code, outcome, COUNT(*) AS calls FROM calls
-         WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
-           AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
-           AND outcome <> 'allowed'
-         GROUP BY code, outcome ORDER BY COUNT(*) DESC, code, outcome",
+        "SELECT code, outcome, CAST(SUM(calls) AS BIGINT) AS calls FROM call_days
+         WHERE workspace_id = $1 AND day >= $2 AND day <= $3 AND tool_call AND outcome <> 'allowed'
+         GROUP BY code, outcome ORDER BY SUM(calls) DESC, code, outcome",
         workspace,
-        count.since,
-        count.until,
-        count.server,
-        count.grant
+        days.first,
+        days.last
     )?)
 }
 
 record! {
-    /// Calls of a tool that is dangerous.
-    pub struct RiskyUse {
-        pub server_id: ServerId,
-        pub tool: String,
-        pub category: Category,
-        pub severity: Severity,
-        pub calls: i64,
-        pub last_at: DateTime<Utc>,
-    }
-}
-
-/// Tools of severity High and Critical that were called, the riskiest and most called first.
-pub async fn risky_uses(
-    conn: &mut Conn<'_>,
-    workspace: WorkspaceId,
-    count: Count,
-    limit: i64,
-) -> Result<Vec<RiskyUse>, StoreError> {
-    Ok(fetch_all!(
-        conn,
-        RiskyUse,
-        "SELECT used.server_id, used.tool, tools.category, tools.severity, used.calls, used.last_at
-         FROM (SELECT server_id, tool, COUNT(*) AS calls, MAX(at) AS last_at FROM calls
-               WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
-                 AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
-               GROUP BY server_id, tool) AS used
-         JOIN tools ON tools.workspace_id = $1 AND tools.server_id = used.server_id
-                   AND tools.name = used.tool
-         WHERE tools.severity IN ('High', 'Critical')
-         ORDER BY tools.severity, used.calls DESC, used.tool, used.server_id LIMIT $6",
-        workspace,
-        count.since,
-        count.until,
-        count.server,
-        count.grant,
-        rows(limit)
-    )?)
-}
-
-record! {
-    /// Calls of one outcome in one span of time.
-    pub struct SeriesPoint {
-        /// Seconds since 1970 at which the span begins.
-        pub start: i64,
+    /// Tool calls of one outcome on one day.
+    pub struct OfDay {
+        pub day: i64,
         pub outcome: Outcome,
         pub calls: i64,
     }
 }
 
-/// Tool calls by outcome in spans of `span_s` seconds; spans without calls are left out.
-pub async fn series(
+impl OfDay {
+    /// Seconds since 1970 at which the day begins.
+    pub const fn start(&self) -> i64 {
+        self.day * 86_400
+    }
+}
+
+/// Tool calls by day and outcome; days without calls are left out.
+pub async fn by_day(
     conn: &mut Conn<'_>,
     workspace: WorkspaceId,
-    count: Count,
-    span_s: i64,
-) -> Result<Vec<SeriesPoint>, StoreError> {
-    // Each database has its own way from a time to seconds.
-    let sql = match conn {
-        Conn::Postgres(_) => {
-            "SELECT CAST(floor(extract(epoch FROM at) / $6) AS BIGINT) * $6 AS start, outcome,
-                    COUNT(*) AS calls FROM calls
-             WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
-               AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
-             GROUP BY start, outcome ORDER BY start, outcome LIMIT 10000"
-        }
-        Conn::Sqlite(_) => {
-            "SELECT CAST(strftime('%s', at) AS INTEGER) / $6 * $6 AS start, outcome,
-                    COUNT(*) AS calls FROM calls
-             WHERE workspace_id = $1 AND at >= $2 AND at < $3 AND tool IS NOT NULL
-               AND ($4 IS NULL OR server_id = $4) AND ($5 IS NULL OR grant_id = $5)
-             GROUP BY start, outcome ORDER BY start, outcome LIMIT 10000"
-        }
-    };
-    let span_s = span_s.max(1);
+    days: DaySpan,
+) -> Result<Vec<OfDay>, StoreError> {
     Ok(fetch_all!(
         conn,
-        SeriesPoint,
-        sql,
+        OfDay,
+        "SELECT day, outcome, CAST(SUM(calls) AS BIGINT) AS calls FROM call_days
+         WHERE workspace_id = $1 AND day >= $2 AND day <= $3 AND tool_call
+         GROUP BY day, outcome ORDER BY day, outcome",
         workspace,
-        count.since,
-        count.until,
-        count.server,
-        count.grant,
-        span_s
+        days.first,
+        days.last
     )?)
+}
+
+record! {
+    /// Calls of one tool of one server.
+    pub struct ToolUse {
+        pub server_id: ServerId,
+        pub tool: String,
+        /// What it was rated, where the server still offers it.
+        pub category: Option<Category>,
+        pub severity: Option<Severity>,
+        pub calls: i64,
+        pub last_at: DateTime<Utc>,
+    }
+}
+
+/// The tools that were called most, and those of severity High and Critical that were called, the riskiest
+/// and most called first; `limit` of each.
+pub async fn tools_used(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+    days: DaySpan,
+    limit: i64,
+) -> Result<(Vec<ToolUse>, Vec<ToolUse>), StoreError> {
+    const USED: &str = "SELECT server_id, tool, CAST(SUM(calls) AS BIGINT) AS calls, MAX(last_at) AS last_at
+         FROM call_tools WHERE workspace_id = $1 AND day >= $2 AND day <= $3 GROUP BY server_id, tool";
+    let most = format!(
+        "SELECT used.server_id, used.tool, tools.category, tools.severity, used.calls, used.last_at
+         FROM (SELECT * FROM ({USED}) AS used
+               ORDER BY calls DESC, tool, server_id LIMIT $4) AS used
+         LEFT JOIN tools ON tools.workspace_id = $1 AND tools.server_id = used.server_id
+                        AND tools.name = used.tool
+         ORDER BY used.calls DESC, used.tool, used.server_id"
+    );
+    let risky = format!(
+        "SELECT used.server_id, used.tool, tools.category, tools.severity, used.calls, used.last_at
+         FROM ({USED}) AS used
+         JOIN tools ON tools.workspace_id = $1 AND tools.server_id = used.server_id
+                   AND tools.name = used.tool
+         WHERE tools.severity IN ('High', 'Critical')
+         ORDER BY tools.severity, used.calls DESC, used.tool, used.server_id LIMIT $4"
+    );
+    let (first, last, limit) = (days.first, days.last, rows(limit));
+    // Only fixed texts were put together.
+    let most = fetch_all!(conn, ToolUse, AssertSqlSafe(most), workspace, first, last, limit)?;
+    let risky = fetch_all!(conn, ToolUse, AssertSqlSafe(risky), workspace, first, last, limit)?;
+    Ok((most, risky))
 }

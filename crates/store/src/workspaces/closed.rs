@@ -119,6 +119,8 @@ pub async fn erase(
     }
     for sql in [
         "DELETE FROM calls WHERE workspace_id = $1",
+        "DELETE FROM call_days WHERE workspace_id = $1",
+        "DELETE FROM call_tools WHERE workspace_id = $1",
         "DELETE FROM security_events WHERE workspace_id = $1",
         "DELETE FROM idempotency_keys WHERE workspace_id = $1",
         "DELETE FROM changes WHERE workspace_id = $1",

@@ -146,9 +146,12 @@ async fn a_log_from_before_there_were_days_stays_whole_and_goes_when_it_is_old()
     let batch: Vec<_> = (0..3).map(|number| at(&a, day(number))).collect();
     calls::insert_batch(&mut tx.conn(), &batch).await.expect("inserts");
     let Conn::Postgres(conn) = tx.conn() else { panic!("it is PostgreSQL") };
-    conn.execute(include_str!("../../../../migrations/postgres/0090_call_days.sql"))
-        .await
-        .expect("migrates");
+    for migration in [
+        include_str!("../../../../migrations/postgres/0090_call_days.sql"),
+        include_str!("../../../../migrations/postgres/0126_call_days.sql"),
+    ] {
+        conn.execute(migration).await.expect("migrates");
+    }
     tx.commit().await.expect("commits");
     assert_eq!(ids(&db, &a).await, [batch[2].id, batch[1].id, batch[0].id]);
     assert_eq!(insert(&db, &batch).await, 0, "a row from before is known");
@@ -156,7 +159,9 @@ async fn a_log_from_before_there_were_days_stays_whole_and_goes_when_it_is_old()
     // Whatever day this test runs on, what was before ends with the last of its rows or with today.
     let long_after = day(2).max(DateTime::from(std::time::SystemTime::now())) + Days::new(2);
     insert(&db, &[at(&a, long_after)]).await;
+    assert_eq!(rows_of(&db, "call_days").await, 4, "what was there is counted");
     assert_eq!(drop_until(&db, long_after).await, 1);
+    assert_eq!(rows_of(&db, "call_days").await, 1);
     assert_eq!(ids(&db, &a).await.len(), 1);
     fresh.remove().await;
 }

@@ -7,6 +7,7 @@ mod calls;
 mod cancelled;
 mod catalogue;
 mod configuration;
+mod day_counts;
 mod days;
 mod feed;
 mod history;

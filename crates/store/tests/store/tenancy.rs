@@ -220,9 +220,11 @@ on_both! {
         );
         assert_eq!(calls::find(conn, b.workspace, logged.id).await.unwrap(), None);
         let count = Count { server: None, grant: None, since: later(-60), until: later(60) };
-        assert_eq!(calls::counts_by_outcome(conn, b.workspace, count).await.unwrap(), []);
+        let days = calls::DaySpan::of(count.since, count.until);
+        assert_eq!(calls::reasons(conn, b.workspace, days).await.unwrap(), []);
+        assert_eq!(calls::tools_used(conn, b.workspace, days, 9).await.unwrap(), (vec![], vec![]));
         assert_eq!(calls::breakdown(conn, b.workspace, count, 10).await.unwrap(), []);
-        assert_eq!(calls::series(conn, b.workspace, count, 60).await.unwrap(), []);
+        assert_eq!(calls::by_day(conn, b.workspace, days).await.unwrap(), []);
         assert_eq!(calls::prune(conn, b.workspace, later(60), 10).await.unwrap(), 0);
         assert_eq!(calls::find(conn, a.workspace, logged.id).await.unwrap(), Some(logged));
 

@@ -14,7 +14,7 @@ use crate::support::{token, world};
 
 /// Ids of a workspace's things that are kept without a reference: what is written down of the past stays
 /// when the thing is gone, and is only ever read together with the workspace.
-const BY_NAME_ONLY: [&str; 25] = [
+const BY_NAME_ONLY: [&str; 28] = [
     "admin_events.actor_id",
     "admin_events.chain",
     "admin_events.id",
@@ -25,6 +25,9 @@ const BY_NAME_ONLY: [&str; 25] = [
     "approvals.policy_id",
     "approvals.reservation",
     "approvals.run_call_id",
+    "call_days.workspace_id",
+    "call_tools.server_id",
+    "call_tools.workspace_id",
     "calls.grant_id",
     "calls.id",
     "calls.policy_id",

@@ -1,8 +1,8 @@
 //! The overview's numbers: each leads to as many rows as it says.
 
 use chrono::{DateTime, Days, NaiveTime, Utc};
-use sluice_control::{Breakdown, Glance, GrantView, Nearest, Overview, Reason, RiskyUse, Viewer};
-use sluice_domain::{Category, Outcome, ServerId, Severity};
+use sluice_control::{Glance, Nearest, Overview, Reason, ToolUse, Viewer};
+use sluice_domain::{Outcome, ServerId};
 
 use crate::desk::Desk;
 use crate::next::{encode, segment};
@@ -26,24 +26,13 @@ pub(super) struct ReasonRow {
     pub(super) href: String,
 }
 
-/// A dangerous tool that was called.
+/// A tool that was called.
 #[derive(Debug)]
-pub(super) struct RiskyRow {
-    pub(super) used: RiskyUse,
-    pub(super) category: Category,
-    pub(super) severity: Severity,
+pub(super) struct ToolRow {
+    pub(super) used: ToolUse,
     pub(super) server: String,
-    pub(super) tool_href: String,
-    pub(super) href: String,
-}
-
-/// What was called most.
-#[derive(Debug)]
-pub(super) struct BusyRow {
-    pub(super) row: Breakdown,
-    pub(super) server: String,
-    pub(super) grant: Option<String>,
-    pub(super) grant_href: String,
+    /// The tool's page, while the server offers it.
+    pub(super) tool_href: Option<String>,
     pub(super) href: String,
 }
 
@@ -66,12 +55,12 @@ pub(super) fn bars(desk: &Desk<Viewer>, overview: &Overview, since: DateTime<Utc
         let start = since.checked_add_days(Days::new(n)).unwrap_or(since);
         let end = start.checked_add_days(Days::new(1)).unwrap_or(start);
         let sum = |wanted: &[Outcome]| -> i64 {
-            let of_day = |point: &&sluice_control::SeriesPoint| {
-                point.start >= start.timestamp()
-                    && point.start < end.timestamp()
+            let of_day = |point: &&sluice_control::OfDay| {
+                point.start() >= start.timestamp()
+                    && point.start() < end.timestamp()
                     && wanted.contains(&point.outcome)
             };
-            overview.series.iter().filter(of_day).map(|point| point.calls).sum()
+            overview.by_day.iter().filter(of_day).map(|point| point.calls).sum()
         };
         BarsDay {
             label: day(start),
@@ -90,10 +79,10 @@ const fn of(number: i64, one: &'static str, many: &'static str) -> &'static str 
 }
 
 fn calls_since(overview: &Overview, from: DateTime<Utc>, wanted: Option<Outcome>) -> i64 {
-    let fits = |point: &&sluice_control::SeriesPoint| {
-        point.start >= from.timestamp() && wanted.is_none_or(|outcome| point.outcome == outcome)
+    let fits = |point: &&sluice_control::OfDay| {
+        point.start() >= from.timestamp() && wanted.is_none_or(|outcome| point.outcome == outcome)
     };
-    overview.series.iter().filter(fits).map(|point| point.calls).sum()
+    overview.by_day.iter().filter(fits).map(|point| point.calls).sum()
 }
 
 /// What happened since midnight.
@@ -169,48 +158,38 @@ pub(super) fn reasons(desk: &Desk<Viewer>, glance: &Glance, week: DateTime<Utc>)
     glance.reasons.iter().map(row).collect()
 }
 
+/// A tool that was called in the week.
+fn tool_row(
+    desk: &Desk<Viewer>,
+    used: &ToolUse,
+    week: DateTime<Utc>,
+    name: impl Fn(ServerId) -> String,
+) -> ToolRow {
+    let page = || desk.path(&format!("/servers/{}/tools/{}", used.server_id, segment(&used.tool)));
+    ToolRow {
+        server: name(used.server_id),
+        tool_href: used.severity.map(|_| page()),
+        href: log(desk, week, &format!("&server={}&tool={}", used.server_id, encode(&used.tool))),
+        used: used.clone(),
+    }
+}
+
 /// Dangerous tools that were called in the week.
 pub(super) fn risky(
     desk: &Desk<Viewer>,
     glance: &Glance,
     week: DateTime<Utc>,
     name: impl Fn(ServerId) -> String,
-) -> Vec<RiskyRow> {
-    let row = |used: &RiskyUse| RiskyRow {
-        category: used.category,
-        severity: used.severity,
-        server: name(used.server_id),
-        tool_href: desk.path(&format!("/servers/{}/tools/{}", used.server_id, segment(&used.tool))),
-        href: log(desk, week, &format!("&server={}&tool={}", used.server_id, encode(&used.tool))),
-        used: used.clone(),
-    };
-    glance.risky.iter().map(row).collect()
+) -> Vec<ToolRow> {
+    glance.risky.iter().map(|used| tool_row(desk, used, week, &name)).collect()
 }
 
 /// What was called most in the week.
 pub(super) fn busiest(
     desk: &Desk<Viewer>,
-    overview: &Overview,
-    grants: &[GrantView],
+    glance: &Glance,
     week: DateTime<Utc>,
     name: impl Fn(ServerId) -> String,
-) -> Vec<BusyRow> {
-    let row = |row: &Breakdown| BusyRow {
-        server: name(row.server_id),
-        grant: grants.iter().find(|one| one.id == row.grant_id).map(|one| one.label.clone()),
-        grant_href: desk.path(&format!("/grants/{}", row.grant_id)),
-        href: log(
-            desk,
-            week,
-            &format!(
-                "&server={}&grant={}&tool={}&outcome={}",
-                row.server_id,
-                row.grant_id,
-                encode(&row.tool),
-                row.outcome
-            ),
-        ),
-        row: row.clone(),
-    };
-    overview.busiest.iter().take(8).map(row).collect()
+) -> Vec<ToolRow> {
+    glance.busiest.iter().map(|used| tool_row(desk, used, week, &name)).collect()
 }
