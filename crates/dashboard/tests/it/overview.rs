@@ -89,7 +89,8 @@ async fn agents(world: &World, browser: &mut Browser, server: &str, workspace: W
     let used = [GrantUse { workspace, grant, at: world.control.now(), client: None }];
     grants::touch_last_used(&mut tx.conn(), &used).await.expect("writes");
     tx.commit().await.expect("commits");
-    browser.submit(&format!("{server}/grants/new"), &[("label", "idle")]).await;
+    let fields = [("label", "idle"), ("policy", "")];
+    browser.submit(&format!("{server}/grants/new"), &fields).await;
     let key = CounterKey {
         counter: "runs".into(),
         window: "minute".parse().expect("a window"),
@@ -131,7 +132,8 @@ async fn each_number_leads_to_as_many_rows_as_it_says() {
         .says("2 active grants")
         .says("Not let through this week, by reason")
         .says("Riskiest tools used this week");
-    page.says("1 grant has no policy").says("/w/acme/grants?look=no-policy");
+    page.says("1 grant has no policy");
+    assert!(page.links().iter().any(|link| link == "/w/acme/grants?look=no-policy"));
     assert_eq!(all_rows(&mut browser, "/w/acme/grants?look=no-policy").await, 1);
     assert_eq!(all_rows(&mut browser, "/w/acme/grants?look=observes").await, 0);
     let numbers = numbers(&page);
