@@ -8,6 +8,9 @@ use anyhow::Result;
 use crate::services::Services;
 use crate::{clients, find, run};
 
+/// In how many parts the profile `places` of `.config/nextest.toml` divides a place.
+const QUARTERS: usize = 4;
+
 /// Where proptest takes the seed of its cases from.
 const SEED: &str = "PROPTEST_RNG_SEED";
 
@@ -86,11 +89,11 @@ fn runner(filter: Option<&str>) -> Command {
     let nextest = run::output(Command::new("cargo").args(["nextest", "--version"])).is_some();
     let mut command = Command::new("cargo");
     if nextest {
-        // The longest tests mostly wait: for a lease to end, for clients to give up, for a browser.
+        // One place more for every two cores: tests wait for databases and for each other's processes.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = (cores + cores.div_ceil(2)).to_string();
-        command.args(["nextest", "run", "--workspace", "--no-fail-fast"]);
-        command.args(["--test-threads", &threads]);
+        let places = cores + cores.div_ceil(2);
+        command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--profile", "places"]);
+        command.args(["--test-threads", &(places * QUARTERS).to_string()]);
     } else {
         command.args(["test", "--workspace", "--no-fail-fast"]);
     }
