@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use sluice_control::codes;
 use sluice_control::{Control, Fault, Viewer};
 use sluice_web::export::{self, CallBody, Format};
 use sluice_web::{As, Problem, Queried};
@@ -55,5 +56,5 @@ fn unpaged(query: &CallsQuery) -> Result<(), Problem> {
     };
     let detail =
         format!("an export has no pages; leave `{name}` out, or narrow it with `from` and `to`");
-    Err(Problem::invalid(Fault::new(format!("/{name}"), "unknown_field", detail)))
+    Err(Problem::invalid(Fault::new(format!("/{name}"), codes::UNKNOWN_FIELD, detail)))
 }

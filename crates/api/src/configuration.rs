@@ -185,7 +185,7 @@ impl From<&Plan> for PlanBody {
             summary: SummaryBody { create, update, delete, unchanged, orphan },
             unmanaged: plan.unmanaged,
             refusal: plan.refusal().map(|refusal| RefusalBody {
-                code: refusal.code().to_owned(),
+                code: refusal.code().to_string(),
                 detail: refusal.to_string(),
             }),
         }

@@ -18,6 +18,7 @@ use crate::ApiState;
 use crate::deliveries::DeliveryBody;
 use crate::openapi::Refusals;
 use crate::page::{List, PageQuery, list};
+use crate::stale::with_current;
 
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
@@ -180,7 +181,13 @@ async fn edit(
     let EditEndpoint { name, url, events, enabled } = edit;
     let patch = EndpointPatch { name, url, notices: events, enabled };
     let expected = expected.version(current);
-    Ok(tagged(control.edit_endpoint(&admin, id, expected, patch).await?))
+    match control.edit_endpoint(&admin, id, expected, patch).await {
+        Ok(endpoint) => Ok(tagged(endpoint)),
+        Err(error) => {
+            let current = async { Ok(EndpointBody::from(control.endpoint(&admin, id).await?)) };
+            Err(with_current(error, current).await)
+        }
+    }
 }
 
 /// Removes an endpoint with all that is on its way to it.

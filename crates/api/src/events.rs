@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
+use sluice_control::codes;
 use sluice_control::{Admin, Breakdown, Control, EventFilter, Fault, Span, Viewer};
 use sluice_web::export::EventBody;
 use sluice_web::{As, Problem, Queried};
@@ -110,7 +111,7 @@ async fn usage(
     let until = query.to.unwrap_or_else(|| control.now());
     let since = query.from.unwrap_or(until - TimeDelta::days(30));
     if since > until {
-        let fault = Fault::new("/from", "out_of_range", "`from` is after `to`");
+        let fault = Fault::new("/from", codes::OUT_OF_RANGE, "`from` is after `to`");
         return Err(Problem::invalid(fault));
     }
     let span = Span { since, until, server: None, grant: None };

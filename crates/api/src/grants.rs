@@ -19,6 +19,7 @@ use utoipa_axum::routes;
 use crate::ApiState;
 use crate::openapi::Refusals;
 use crate::page::{List, PageQuery, list};
+use crate::stale::with_current;
 
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
@@ -223,16 +224,8 @@ async fn edit(
     match control.edit_grant(&manager, id, expected.version(current), patch).await {
         Ok(grant) => Ok(tagged(grant)),
         Err(error) => {
-            let stale = matches!(error, sluice_control::ControlError::Stale { .. });
-            let problem = Problem::from(error);
-            let current = control.grant(&manager, id).await;
-            Err(match current {
-                Ok(grant) if stale => problem.with(
-                    "current",
-                    serde_json::to_value(GrantBody::from(grant)).unwrap_or_default(),
-                ),
-                _ => problem,
-            })
+            let current = async { Ok(GrantBody::from(control.grant(&manager, id).await?)) };
+            Err(with_current(error, current).await)
         }
     }
 }

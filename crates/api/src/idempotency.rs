@@ -6,6 +6,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use sluice_control::codes;
 use sluice_control::{Fault, Headers, Proof, Repeat};
 use sluice_web::{Bearer, Problem};
 
@@ -24,7 +25,7 @@ fn key(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Problem> 
     let text = value.to_str().map(str::to_owned);
     text.map(Some).map_err(|_| {
         let detail = "Idempotency-Key has 1 to 255 printable ASCII characters";
-        Problem::invalid(Fault::new("", "bad_idempotency_key", detail))
+        Problem::invalid(Fault::new("", codes::BAD_IDEMPOTENCY_KEY, detail))
     })
 }
 
@@ -80,7 +81,7 @@ async fn once(
 async fn whole(body: Body, most: usize) -> Result<Bytes, Problem> {
     to_bytes(body, most).await.map_err(|_| {
         let detail = format!("the body is larger than {most} bytes, or broke off");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, codes::TOO_LARGE, detail)
     })
 }
 

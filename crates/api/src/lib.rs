@@ -30,6 +30,7 @@ mod policy_compare;
 mod policy_history;
 mod security_events;
 mod servers;
+mod stale;
 mod state;
 mod tools;
 mod workspace;

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
+use sluice_control::codes;
 use sluice_control::{
     Control, ControlError, CounterForm, Fault, LimitKey, LimitView, LimitsOf, PolicyManager, Viewer,
 };
@@ -149,7 +150,7 @@ async fn index(
     };
     if !(1..=100).contains(&percent) {
         let detail = "`near` is 1 to 100 percent";
-        return Err(Problem::invalid(Fault::new("/near", "out_of_range", detail)));
+        return Err(Problem::invalid(Fault::new("/near", codes::OUT_OF_RANGE, detail)));
     }
     let nearest = control.nearest_limits(&viewer, of).await?;
     if nearest.fault.is_some() {

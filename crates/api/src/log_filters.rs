@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Query, State};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use sluice_control::codes;
 use sluice_control::{Control, Fault, Viewer};
 use sluice_domain::FilterId;
 use sluice_web::{As, JsonBody, PathId, Problem};
@@ -78,7 +79,8 @@ async fn save(
 /// What the log does not understand is not kept.
 fn readable(query: &str) -> Result<(), Problem> {
     let uri = format!("/?{query}").parse::<http::Uri>();
-    let fault = |detail: String| Problem::invalid(Fault::new("/query", "invalid_query", detail));
+    let fault =
+        |detail: String| Problem::invalid(Fault::new("/query", codes::INVALID_QUERY, detail));
     let uri = uri.map_err(|error| fault(format!("it is no query: {error}")))?;
     let Query(read) =
         Query::<CallsQuery>::try_from_uri(&uri).map_err(|error| fault(error.body_text()))?;

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sluice_control::codes;
 use sluice_control::{Fault, Page, PageOf};
 use sluice_web::{Cursor, Problem};
 use utoipa::{IntoParams, ToSchema};
@@ -35,7 +36,7 @@ pub(crate) fn page<K: DeserializeOwned>(
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         let detail = format!("a page has 1 to {MAX_LIMIT} items");
-        return Err(Problem::invalid(Fault::new("/limit", "out_of_range", detail)));
+        return Err(Problem::invalid(Fault::new("/limit", codes::OUT_OF_RANGE, detail)));
     }
     Ok(Page { after: Cursor::read(cursor)?, limit })
 }

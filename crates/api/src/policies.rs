@@ -20,6 +20,7 @@ use utoipa_axum::routes;
 use crate::ApiState;
 use crate::openapi::Refusals;
 use crate::page::{List, PageQuery, list};
+use crate::stale::with_current;
 
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
@@ -136,26 +137,8 @@ fn tagged(saved: SavedPolicy) -> Result<impl IntoResponse, Problem> {
     Ok(([(header::ETAG, tag)], Json(body)))
 }
 
-/// A stale edit is answered with the other's document.
-async fn with_current(
-    control: &Control,
-    viewer: &Viewer,
-    id: PolicyId,
-    error: ControlError,
-) -> Problem {
-    let stale = matches!(error, ControlError::Stale { .. });
-    let problem = Problem::from(error);
-    if !stale {
-        return problem;
-    }
-    let current = match control.policy(viewer, id).await {
-        Ok(policy) => PolicyBody::try_from(policy).ok(),
-        Err(_) => None,
-    };
-    match current.and_then(|current| serde_json::to_value(current).ok()) {
-        Some(current) => problem.with("current", current),
-        None => problem,
-    }
+async fn newest(control: &Control, viewer: &Viewer, id: PolicyId) -> Result<PolicyBody, Problem> {
+    control.policy(viewer, id).await?.try_into()
 }
 
 fn bodies(
@@ -249,7 +232,7 @@ async fn save(
     let form = PolicyForm { name: save.name, document, note: save.note };
     match control.save_policy(&manager, id, expected.version(current), form).await {
         Ok(saved) => tagged(saved),
-        Err(error) => Err(with_current(&control, &manager, id, error).await),
+        Err(error) => Err(with_current(error, newest(&control, &manager, id)).await),
     }
 }
 
@@ -269,7 +252,7 @@ async fn remove(
     let expected = expected.and_then(|tags| tags.version(current));
     match control.delete_policy(&manager, id, expected).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
-        Err(error) => Err(with_current(&control, &manager, id, error).await),
+        Err(error) => Err(with_current(error, newest(&control, &manager, id)).await),
     }
 }
 
@@ -313,6 +296,6 @@ async fn roll_back(
     let expected = expected.and_then(|tags| tags.version(current));
     match control.roll_back(&manager, id, expected, to.version).await {
         Ok(saved) => tagged(saved),
-        Err(error) => Err(with_current(&control, &manager, id, error).await),
+        Err(error) => Err(with_current(error, newest(&control, &manager, id)).await),
     }
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use sluice_control::codes::{self, ProblemCode};
 use sluice_control::{
     CallsOf, Control, ControlError, Fault, MAX_TRIALS, Trial, TrialCall, Trials, TrialsOf, Viewer,
 };
@@ -138,7 +139,7 @@ impl Simulate {
         };
         if self.log.is_some() {
             let detail = "give `calls` or `log`, not both";
-            return Err(Problem::invalid(Fault::new("/log", "ambiguous", detail)));
+            return Err(Problem::invalid(Fault::new("/log", codes::AMBIGUOUS, detail)));
         }
         Ok(TrialsOf::These(calls.into_iter().map(TrialCall::from).collect()))
     }
@@ -151,7 +152,7 @@ impl Logged {
         let limit = limit.unwrap_or(MAX_TRIALS);
         if !(1..=MAX_TRIALS).contains(&limit) {
             let detail = format!("1 to {MAX_TRIALS} calls are looked at");
-            return Err(Problem::invalid(Fault::new("/log/limit", "out_of_range", detail)));
+            return Err(Problem::invalid(Fault::new("/log/limit", codes::OUT_OF_RANGE, detail)));
         }
         Ok((CallsOf { grant, tool, from, to, ..CallsOf::default() }, limit))
     }
@@ -294,7 +295,7 @@ async fn simulate_new(
     JsonBody(mut body): JsonBody<Simulate>,
 ) -> Result<Json<SimulatedBody>, Problem> {
     let Some(document) = body.document.take() else {
-        let fault = Fault::new("/document", "missing_field", "give a document");
+        let fault = Fault::new("/document", codes::MISSING_FIELD, "give a document");
         return Err(Problem::invalid(fault));
     };
     let trials = control.simulate(&viewer, server, document.get(), body.of()?).await?;
@@ -375,7 +376,7 @@ async fn test_new(
 ) -> Result<Json<TestedBody>, Problem> {
     control.server(&viewer, server).await?;
     if body.document.is_none() {
-        let fault = Fault::new("/document", "missing_field", "give a document");
+        let fault = Fault::new("/document", codes::MISSING_FIELD, "give a document");
         return Err(Problem::invalid(fault));
     }
     tested("", body, &control)
@@ -386,13 +387,13 @@ fn tested(stored: &str, body: Tests, control: &Control) -> Result<Json<TestedBod
     let most = usize::try_from(MAX_TRIALS).unwrap_or(usize::MAX);
     if body.cases.len() > most {
         let detail = format!("at most {most} tests run at once");
-        return Err(Problem::invalid(Fault::new("/cases", "too_many", detail)));
+        return Err(Problem::invalid(Fault::new("/cases", codes::TOO_MANY, detail)));
     }
     let text = body.document.as_ref().map_or(stored, |document| document.get());
     let compiled = compile(text).map_err(|problems| {
         let fault = |problem: &DocumentProblem| {
             let place = format!("/document{}", problem.pointer);
-            Fault::new(place, problem.code, problem.message.clone())
+            Fault::new(place, ProblemCode::of(problem.code), problem.message.clone())
         };
         Problem::from(ControlError::Invalid(problems.iter().map(fault).collect()))
     })?;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use sluice_control::codes;
 use sluice_control::{ChangedTrial, Compared, Control, Fault, Sums, Viewer};
 use sluice_domain::{Code, PolicyId};
 use sluice_policy::{SimulatedCall, SimulatedOutcome};
@@ -150,11 +151,11 @@ async fn compare(
         (None, Some(document)) => document.get().to_owned(),
         (Some(_), Some(_)) => {
             let detail = "give `after` or `document`, not both";
-            return Err(Problem::invalid(Fault::new("/document", "ambiguous", detail)));
+            return Err(Problem::invalid(Fault::new("/document", codes::AMBIGUOUS, detail)));
         }
         (None, None) => {
             let detail = "give `after`, the number of a version, or a `document`";
-            return Err(Problem::invalid(Fault::new("/after", "missing_field", detail)));
+            return Err(Problem::invalid(Fault::new("/after", codes::MISSING_FIELD, detail)));
         }
     };
     let (filter, limit) = body.log.unwrap_or_default().of()?;

@@ -8,8 +8,8 @@ use http::{StatusCode, header};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use sluice_control::{
-    Admin, AuthForm, Control, ControlError, ReadFailure, ReadReport, ServerForm, ServerPatch,
-    ServerView, SettingsPatch, Viewer,
+    Admin, AuthForm, Control, ReadFailure, ReadReport, ServerForm, ServerPatch, ServerView,
+    SettingsPatch, Viewer,
 };
 use sluice_domain::{
     Access, Methods, OnDrift, ServerId, Transport, UnknownTools, ValidateArguments,
@@ -23,6 +23,7 @@ use utoipa_axum::routes;
 use crate::ApiState;
 use crate::openapi::Refusals;
 use crate::page::{List, PageQuery, list};
+use crate::stale::with_current;
 
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
@@ -150,7 +151,7 @@ struct Failure {
 
 impl From<ReadFailure> for Failure {
     fn from(failure: ReadFailure) -> Self {
-        Self { code: failure.code, detail: failure.words }
+        Self { code: failure.code.to_string(), detail: failure.words }
     }
 }
 
@@ -313,26 +314,12 @@ async fn edit(
     let patch = ServerPatch { name, upstream_url, auth: auth.map(Into::into), settings };
     match control.edit_server(&admin, id, expected.version(current), patch).await {
         Ok(server) => Ok(tagged(server)),
-        Err(error) => Err(with_current(&control, &admin, id, error).await),
+        Err(error) => Err(with_current(error, shown(&control, &admin, id)).await),
     }
 }
 
-/// A stale edit is answered with what stands now.
-async fn with_current(
-    control: &Control,
-    viewer: &Viewer,
-    id: ServerId,
-    error: ControlError,
-) -> Problem {
-    let stale = matches!(error, ControlError::Stale { .. });
-    let problem = Problem::from(error);
-    match control.server(viewer, id).await {
-        Ok(server) if stale => {
-            let current = serde_json::to_value(ServerBody::from(server)).unwrap_or_default();
-            problem.with("current", current)
-        }
-        _ => problem,
-    }
+async fn shown(control: &Control, viewer: &Viewer, id: ServerId) -> Result<ServerBody, Problem> {
+    Ok(control.server(viewer, id).await?.into())
 }
 
 /// Deletes a server; its credentials are wiped and its grants stop.
@@ -350,7 +337,7 @@ async fn remove(
     let current = control.server(&admin, id).await?.revision;
     match control.delete_server(&admin, id, expected.and_then(|tags| tags.version(current))).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
-        Err(error) => Err(with_current(&control, &admin, id, error).await),
+        Err(error) => Err(with_current(error, shown(&control, &admin, id)).await),
     }
 }
 

@@ -11,6 +11,7 @@ use sluice_store::admin_events::ActorOf;
 use uuid::Uuid;
 
 use crate::ControlError;
+use crate::codes;
 
 /// How the caller proved who they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,7 +184,7 @@ impl Access {
         }
         if self.suspended && P::ROLE > Role::Viewer {
             return Err(ControlError::Forbidden {
-                code: "workspace_suspended",
+                code: codes::WORKSPACE_SUSPENDED,
                 detail: "this workspace is suspended by the operator; it can be read, not changed"
                     .into(),
             });

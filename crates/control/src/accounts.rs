@@ -14,6 +14,7 @@ use sluice_store::{Conn, login_sessions, security_events, users};
 use sluice_vault::{PasswordError, Passwords, TokenKind, parse_token};
 
 use crate::access::Proof;
+use crate::codes;
 use crate::error::Fault;
 use crate::throttle::after;
 use crate::{Actor, Control, ControlError, Signup, text};
@@ -86,7 +87,7 @@ pub struct LoginView {
 
 fn bad_login() -> ControlError {
     ControlError::Unauthenticated {
-        code: "bad_credentials",
+        code: codes::BAD_CREDENTIALS,
         detail: "e-mail address or password is wrong",
     }
 }
@@ -99,9 +100,9 @@ pub(crate) fn new_password(
 ) -> Result<(), Fault> {
     Passwords::check(password, email).map_err(|error| {
         let code = match error {
-            PasswordError::TooShort => "too_short",
-            PasswordError::TooLong => "too_long",
-            PasswordError::OneCharacter | PasswordError::IsEmail => "too_weak",
+            PasswordError::TooShort => codes::TOO_SHORT,
+            PasswordError::TooLong => codes::TOO_LONG,
+            PasswordError::OneCharacter | PasswordError::IsEmail => codes::TOO_WEAK,
         };
         Fault::new(pointer, code, error.to_string())
     })
@@ -118,7 +119,7 @@ impl Control {
             return self.invite_for(email, token).await.map(Some);
         }
         let refused = |detail: &'static str| {
-            Err(ControlError::Forbidden { code: "signup_closed", detail: detail.into() })
+            Err(ControlError::Forbidden { code: codes::SIGNUP_CLOSED, detail: detail.into() })
         };
         match self.settings().signup {
             Signup::Open => Ok(None),
@@ -251,7 +252,7 @@ impl Control {
             .await?;
         let Some(hash) = hash else {
             let detail = "this is not your present password";
-            return Err(ControlError::invalid("/old_password", "wrong_password", detail));
+            return Err(ControlError::invalid("/old_password", codes::WRONG_PASSWORD, detail));
         };
         let mut tx = self.begin().await?;
         users::set_password(&mut tx.conn(), actor.user, Some(&hash)).await?;
@@ -281,7 +282,7 @@ pub(crate) fn login_only(actor: &Actor) -> Result<(), ControlError> {
     match actor.proof {
         Proof::Login(_) => Ok(()),
         Proof::ApiToken { .. } | Proof::Link(_) | Proof::Operator => Err(ControlError::Forbidden {
-            code: "login_needed",
+            code: codes::LOGIN_NEEDED,
             detail: "this needs a person who is logged in, not an API token or a link".into(),
         }),
     }

@@ -9,6 +9,7 @@ use sluice_store::workspaces;
 use sluice_vault::{Issued, TokenHash, TokenKind};
 
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::error::Faults;
 use crate::page::{Page, PageOf};
 use crate::{Admin, Control, ControlError, Fault, text};
@@ -107,7 +108,9 @@ pub(crate) fn in_future(
     now: DateTime<Utc>,
 ) -> Result<(), Fault> {
     match at {
-        Some(at) if at <= now => Err(Fault::new(pointer, "in_the_past", "this time has passed")),
+        Some(at) if at <= now => {
+            Err(Fault::new(pointer, codes::IN_THE_PAST, "this time has passed"))
+        }
         _ => Ok(()),
     }
 }

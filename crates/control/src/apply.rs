@@ -14,6 +14,7 @@ use sluice_store::policies::{self, Policy};
 use sluice_store::{Conn, StoreError, tools, workspaces};
 
 use self::merge::{MergeError, Others, merge};
+use crate::codes;
 use crate::policies::{fault, note_policy, version};
 use crate::{Control, ControlError, PolicyManager, PolicyView, Viewer};
 
@@ -106,7 +107,9 @@ impl Control {
                 // Somebody else pressed or saved in this moment: look again.
                 Err(
                     ControlError::Stale { .. }
-                    | ControlError::Conflict { code: "button_taken" | "name_taken", .. },
+                    | ControlError::Conflict {
+                        code: codes::BUTTON_TAKEN | codes::NAME_TAKEN, ..
+                    },
                 ) => {}
                 done => return done,
             }
@@ -165,7 +168,7 @@ impl Control {
         match policies::create(conn, workspace, server, name, kind, new, now).await {
             Err(StoreError::Conflict { constraint }) if constraint == "policies_button" => {
                 Err(ControlError::Conflict {
-                    code: "button_taken",
+                    code: codes::BUTTON_TAKEN,
                     pointer: None,
                     detail: "the button was pressed in this moment".to_owned(),
                 })
@@ -227,7 +230,7 @@ async fn next(
 }
 
 fn unknown_policy() -> ControlError {
-    ControlError::invalid("/policy_id", "unknown_policy", "this server has no such policy")
+    ControlError::invalid("/policy_id", codes::UNKNOWN_POLICY, "this server has no such policy")
 }
 
 /// The button's name, or the first numbered one that no policy of the server has.
@@ -251,7 +254,7 @@ fn unmergeable(error: MergeError) -> ControlError {
             let faults: Vec<_> = problems.iter().map(fault).collect();
             let first = faults.first().map(|fault| fault.detail.clone()).unwrap_or_default();
             ControlError::Conflict {
-                code: "rule_conflicts",
+                code: codes::RULE_CONFLICTS,
                 pointer: None,
                 detail: format!(
                     "the recommended rule does not fit this policy: {first}; edit the policy by hand"

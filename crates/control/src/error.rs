@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use sluice_domain::Role;
 use sluice_store::StoreError;
 
+use crate::codes::{self, ProblemCode};
+
 /// One thing that is wrong with what was sent, at its place.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Fault {
     /// JSON Pointer into what was sent; for a form the field's name after the slash.
     pub pointer: String,
     /// A stable word.
-    pub code: Cow<'static, str>,
+    pub code: ProblemCode,
     /// A sentence for people.
     pub detail: String,
     /// Which file, where several were sent.
@@ -28,14 +30,10 @@ pub struct Fault {
 
 impl Fault {
     /// A fault at a field.
-    pub fn new(
-        pointer: impl Into<String>,
-        code: impl Into<Cow<'static, str>>,
-        detail: impl Into<String>,
-    ) -> Self {
+    pub fn new(pointer: impl Into<String>, code: ProblemCode, detail: impl Into<String>) -> Self {
         Self {
             pointer: pointer.into(),
-            code: code.into(),
+            code,
             detail: detail.into(),
             file: None,
             line: None,
@@ -56,22 +54,22 @@ pub enum ControlError {
     NotFound(&'static str),
     /// Who is calling is not known.
     #[error("{detail}")]
-    Unauthenticated { code: &'static str, detail: &'static str },
+    Unauthenticated { code: ProblemCode, detail: &'static str },
     /// The caller is known and may not.
     #[error("{detail}")]
-    Forbidden { code: &'static str, detail: Cow<'static, str> },
+    Forbidden { code: ProblemCode, detail: Cow<'static, str> },
     /// It collides with what is there.
     #[error("{detail}")]
-    Conflict { code: &'static str, pointer: Option<&'static str>, detail: String },
+    Conflict { code: ProblemCode, pointer: Option<&'static str>, detail: String },
     /// Somebody else changed it since it was read; `current` is the version that stands.
     #[error("somebody else changed it since you read it; it is now at version {current}")]
     Stale { current: i64 },
     /// Too often, or too many.
     #[error("{detail}")]
-    TooMany { code: &'static str, retry_after_s: Option<u64>, detail: String },
+    TooMany { code: ProblemCode, retry_after_s: Option<u64>, detail: String },
     /// The upstream server did not do what was needed; in words with what to do.
     #[error("{words}")]
-    Upstream { code: Cow<'static, str>, words: String },
+    Upstream { code: ProblemCode, words: String },
     /// A dependency is down; later it may work.
     #[error("{0} is not available; try again in a moment")]
     Unavailable(&'static str),
@@ -91,7 +89,7 @@ impl ControlError {
     /// A single fault at a field.
     pub fn invalid(
         pointer: impl Into<String>,
-        code: impl Into<Cow<'static, str>>,
+        code: ProblemCode,
         detail: impl Into<String>,
     ) -> Self {
         Self::Invalid(vec![Fault::new(pointer, code, detail)])
@@ -110,28 +108,28 @@ impl ControlError {
             Role::Admin => "admins",
         };
         let detail = format!("only {who} of this workspace may do this").into();
-        Self::Forbidden { code: "role_too_low", detail }
+        Self::Forbidden { code: codes::ROLE_TOO_LOW, detail }
     }
 
     /// A bound of the workspace or account is reached.
     pub(crate) fn full(what: &str, bound: i64) -> Self {
         let detail = format!("there are {bound} {what} already, which is the most there can be");
-        Self::TooMany { code: "too_many", retry_after_s: None, detail }
+        Self::TooMany { code: codes::TOO_MANY, retry_after_s: None, detail }
     }
 
     /// The stable word of the refusal.
-    pub fn code(&self) -> &str {
+    pub fn code(&self) -> ProblemCode {
         match self {
-            Self::Invalid(faults) => faults.first().map_or("invalid", |fault| &fault.code),
-            Self::NotFound(_) => "not_found",
+            Self::Invalid(faults) => faults.first().map_or(codes::INVALID, |fault| fault.code),
+            Self::NotFound(_) => codes::NOT_FOUND,
             Self::Unauthenticated { code, .. }
             | Self::Forbidden { code, .. }
             | Self::Conflict { code, .. }
-            | Self::TooMany { code, .. } => code,
-            Self::Stale { .. } => "stale",
-            Self::Upstream { code, .. } => code,
-            Self::Unavailable(_) => "unavailable",
-            Self::Internal(_) => "internal",
+            | Self::TooMany { code, .. }
+            | Self::Upstream { code, .. } => *code,
+            Self::Stale { .. } => codes::STALE,
+            Self::Unavailable(_) => codes::UNAVAILABLE,
+            Self::Internal(_) => codes::INTERNAL,
         }
     }
 
@@ -152,9 +150,11 @@ impl From<StoreError> for ControlError {
         match error {
             StoreError::Conflict { constraint } => conflict(&constraint),
             StoreError::Stale { current } => Self::Stale { current },
-            StoreError::DanglingReference => {
-                Self::invalid("", "unknown_reference", "it names something that does not exist")
-            }
+            StoreError::DanglingReference => Self::invalid(
+                "",
+                codes::UNKNOWN_REFERENCE,
+                "it names something that does not exist",
+            ),
             StoreError::Unavailable(cause) => {
                 tracing::warn!(error = %cause, "The database is not available");
                 Self::Unavailable("the database")
@@ -166,19 +166,19 @@ impl From<StoreError> for ControlError {
 
 fn conflict(constraint: &str) -> ControlError {
     let (code, pointer, detail) = match constraint {
-        "servers_name" => ("name_taken", Some("/name"), "another server has this name"),
-        "policies_name" => ("name_taken", Some("/name"), "another policy has this name"),
+        "servers_name" => (codes::NAME_TAKEN, Some("/name"), "another server has this name"),
+        "policies_name" => (codes::NAME_TAKEN, Some("/name"), "another policy has this name"),
         "saved_filters_name" => {
-            ("name_taken", Some("/name"), "another of your filters has this name")
+            (codes::NAME_TAKEN, Some("/name"), "another of your filters has this name")
         }
-        "endpoints_name" => ("name_taken", Some("/name"), "another endpoint has this name"),
-        "grants_label" => ("label_taken", Some("/label"), "another grant has this label"),
+        "endpoints_name" => (codes::NAME_TAKEN, Some("/name"), "another endpoint has this name"),
+        "grants_label" => (codes::LABEL_TAKEN, Some("/label"), "another grant has this label"),
         "join_domains_domain" => {
-            ("domain_taken", Some("/domain"), "people of this domain may join already")
+            (codes::DOMAIN_TAKEN, Some("/domain"), "people of this domain may join already")
         }
-        "users_email" => ("email_taken", Some("/email"), "this address has an account"),
-        "workspaces_slug" => ("slug_taken", Some("/slug"), "this address is taken"),
-        _ => ("conflict", None, "it collides with something that exists"),
+        "users_email" => (codes::EMAIL_TAKEN, Some("/email"), "this address has an account"),
+        "workspaces_slug" => (codes::SLUG_TAKEN, Some("/slug"), "this address is taken"),
+        _ => (codes::CONFLICT, None, "it collides with something that exists"),
     };
     ControlError::Conflict { code, pointer, detail: detail.to_owned() }
 }

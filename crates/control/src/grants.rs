@@ -11,6 +11,7 @@ use sluice_vault::{Issued, TokenHash, TokenKind};
 
 use crate::api_tokens::in_future;
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::error::Faults;
 use crate::page::{Page, PageOf};
 use crate::throttle::after;
@@ -169,7 +170,7 @@ impl Control {
         let grant = self.grant(viewer, id).await?;
         if grant.revoked_at.is_some() {
             return Err(ControlError::Conflict {
-                code: "revoked",
+                code: codes::REVOKED,
                 pointer: None,
                 detail: "this grant is revoked, which is for good; make a new one".to_owned(),
             });
@@ -186,7 +187,7 @@ impl Control {
     ) -> Result<Granted, ControlError> {
         if overlap < TimeDelta::zero() || overlap > MAX_OVERLAP {
             let detail = "the old token works from 0 seconds to 30 days longer";
-            return Err(ControlError::invalid("/overlap_seconds", "out_of_range", detail));
+            return Err(ControlError::invalid("/overlap_seconds", codes::OUT_OF_RANGE, detail));
         }
         self.live_grant(admin, id).await?;
         let now = self.now();
@@ -226,7 +227,7 @@ fn foreign_policy(error: StoreError) -> ControlError {
     match error {
         StoreError::DanglingReference => {
             let detail = "this server has no such policy";
-            ControlError::invalid("/policy_id", "unknown_policy", detail)
+            ControlError::invalid("/policy_id", codes::UNKNOWN_POLICY, detail)
         }
         other => other.into(),
     }
@@ -247,7 +248,7 @@ fn for_audit(grant: &Grant) -> Value {
 pub(crate) fn networks(texts: &[String]) -> Result<Vec<String>, Fault> {
     if texts.len() > MAX_NETWORKS {
         let detail = format!("a grant has at most {MAX_NETWORKS} networks");
-        return Err(Fault::new("/networks", "too_many", detail));
+        return Err(Fault::new("/networks", codes::TOO_MANY, detail));
     }
     let read = |(index, text): (usize, &String)| {
         let text = text.trim();
@@ -257,7 +258,7 @@ pub(crate) fn networks(texts: &[String]) -> Result<Vec<String>, Fault> {
             .or_else(|| text.parse::<std::net::IpAddr>().ok().map(IpNet::from))
             .ok_or_else(|| {
                 let detail = "this is not a network such as 203.0.113.0/24 or 2001:db8::/32";
-                Fault::new(format!("/networks/{index}"), "bad_network", detail)
+                Fault::new(format!("/networks/{index}"), codes::BAD_NETWORK, detail)
             })?;
         Ok(network.trunc().to_string())
     };

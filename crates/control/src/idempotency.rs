@@ -8,6 +8,7 @@ use sluice_store::idempotency::{self, Begun, KeyOf};
 use sluice_vault::Place;
 use uuid::Uuid;
 
+use crate::codes::{self, ProblemCode};
 use crate::{Actor, Control, ControlError};
 
 /// How long a key is remembered.
@@ -59,11 +60,11 @@ impl Control {
                 Ok(Repeat::Answered { status, headers, body })
             }
             Begun::InProgress => Err(conflict(
-                "idempotency_in_progress",
+                codes::IDEMPOTENCY_IN_PROGRESS,
                 "the first request with this Idempotency-Key is still at work; try again",
             )),
             Begun::Mismatch => Err(conflict(
-                "idempotency_mismatch",
+                codes::IDEMPOTENCY_MISMATCH,
                 "this Idempotency-Key was used for another request",
             )),
         }
@@ -101,7 +102,7 @@ fn check(key: &str) -> Result<(), ControlError> {
         return Ok(());
     }
     let detail = "Idempotency-Key has 1 to 255 printable ASCII characters";
-    Err(ControlError::invalid("", "bad_idempotency_key", detail))
+    Err(ControlError::invalid("", codes::BAD_IDEMPOTENCY_KEY, detail))
 }
 
 fn key_of<'a>(actor: &Actor, workspace: Option<WorkspaceId>, key: &'a str) -> KeyOf<'a> {
@@ -117,6 +118,6 @@ pub(crate) fn place_of(workspace: Uuid, actor: Uuid) -> Place {
     Place::new(WorkspaceId::from_uuid(workspace), "idempotency_keys", actor, "body")
 }
 
-fn conflict(code: &'static str, detail: &str) -> ControlError {
+fn conflict(code: ProblemCode, detail: &str) -> ControlError {
     ControlError::Conflict { code, pointer: None, detail: detail.to_owned() }
 }

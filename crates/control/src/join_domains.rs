@@ -12,6 +12,7 @@ use sluice_store::{Conn, members, users, workspaces};
 use crate::access::Proof;
 use crate::accounts::login_only;
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::{Actor, Admin, Control, ControlError, Fault, text};
 
 /// A domain whose people may join.
@@ -103,11 +104,11 @@ pub(crate) fn read(pointer: &str, typed: &str) -> Result<String, Fault> {
     let domain = typed.trim().trim_start_matches('@').to_lowercase();
     if !domain.contains('.') || !text::is_domain(&domain) || domain.len() > 253 {
         let detail = "this is no e-mail domain; one looks like example.com";
-        return Err(Fault::new(pointer, "bad_domain", detail));
+        return Err(Fault::new(pointer, codes::BAD_DOMAIN, detail));
     }
     if is_public(&domain) {
         let detail = format!("anybody can get an address at {domain}; invite people one by one");
-        return Err(Fault::new(pointer, "public_domain", detail));
+        return Err(Fault::new(pointer, codes::PUBLIC_DOMAIN, detail));
     }
     Ok(domain)
 }
@@ -118,7 +119,7 @@ pub(crate) fn read_role(pointer: &str, role: Role) -> Result<Role, Fault> {
         return Ok(role);
     }
     let detail = "people who join by themselves can be viewers or policy managers; make somebody an admin on the members' page";
-    Err(Fault::new(pointer, "role_too_high", detail))
+    Err(Fault::new(pointer, codes::ROLE_TOO_HIGH, detail))
 }
 
 fn domain_of(email: &str) -> String {
@@ -166,7 +167,11 @@ impl Control {
         if join_domains::list(conn, admin.workspace).await?.len() >= MAX_JOIN_DOMAINS {
             let detail =
                 format!("there are {MAX_JOIN_DOMAINS} domains already; take one away first");
-            return Err(ControlError::TooMany { code: "too_many", retry_after_s: None, detail });
+            return Err(ControlError::TooMany {
+                code: codes::TOO_MANY,
+                retry_after_s: None,
+                detail,
+            });
         }
         let by = admin.actor.maker();
         let made = join_domains::create(conn, admin.workspace, (&domain, role), by, now).await?;
@@ -273,10 +278,10 @@ async fn unproven(
         let detail = format!(
             "you can open the workspace to people of {own} alone, the domain of your own address; let an admin who has an address at {domain} add it"
         );
-        ("not_your_domain", detail)
+        (codes::NOT_YOUR_DOMAIN, detail)
     } else if user.is_none_or(|user| user.verified_at.is_none()) {
         let detail = "your own address is not confirmed: confirm it on your account's page first";
-        ("unconfirmed_address", detail.to_owned())
+        (codes::UNCONFIRMED_ADDRESS, detail.to_owned())
     } else {
         return Ok(None);
     };

@@ -9,6 +9,7 @@ mod approvals;
 mod audit;
 mod calls;
 pub mod catalogue;
+pub mod codes;
 pub mod configuration;
 mod control;
 mod error;
@@ -47,6 +48,7 @@ pub use approvals::{
 };
 pub use audit::{EventFilter, EventView};
 pub use calls::{CallsOf, Overview, Span};
+pub use codes::ProblemCode;
 pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 pub use error::{ControlError, Fault};
 pub use glance::{Glance, ServerGlance};

@@ -13,6 +13,7 @@ use sluice_vault::{Issued, TokenHash, TokenKind, parse_token};
 
 use crate::accounts::login_only;
 use crate::audit::{self, Event};
+use crate::codes::{self, ProblemCode};
 use crate::page::{Page, PageOf};
 use crate::throttle::after;
 use crate::{Actor, Admin, Control, ControlError, Viewer, text};
@@ -138,7 +139,7 @@ impl Control {
             && members::role(conn, admin.workspace, user.id).await?.is_some()
         {
             let detail = format!("{email} is already a member of this workspace");
-            return Err(conflict("already_member", detail));
+            return Err(conflict(codes::ALREADY_MEMBER, detail));
         }
         let open = invites::list(conn, admin.workspace, now, None, bounds.open_invites + 1).await?;
         if reached(open.len(), bounds.open_invites) {
@@ -239,7 +240,7 @@ impl Control {
             return Ok(invite);
         }
         Err(ControlError::Forbidden {
-            code: "invite_for_another",
+            code: codes::INVITE_FOR_ANOTHER,
             detail: "this invitation is for another e-mail address".into(),
         })
     }
@@ -261,7 +262,7 @@ impl Control {
             return Err(unusable_invite());
         }
         if !members::add(conn, invite.workspace_id, user.id, invite.role, now).await? {
-            return Err(conflict("already_member", "you are already a member".to_owned()));
+            return Err(conflict(codes::ALREADY_MEMBER, "you are already a member".to_owned()));
         }
         let (id, what) = (user.id.to_string(), json!({"role": invite.role}));
         let id_of = user.id.uuid();
@@ -295,13 +296,13 @@ pub(crate) fn changed(change: MemberChange) -> Result<(), ControlError> {
         MemberChange::Done => Ok(()),
         MemberChange::Absent => Err(ControlError::NotFound("member")),
         MemberChange::LastAdmin => Err(conflict(
-            "last_admin",
+            codes::LAST_ADMIN,
             "a workspace keeps at least one admin; make somebody else an admin first".to_owned(),
         )),
     }
 }
 
-fn conflict(code: &'static str, detail: String) -> ControlError {
+fn conflict(code: ProblemCode, detail: String) -> ControlError {
     ControlError::Conflict { code, pointer: None, detail }
 }
 

@@ -22,6 +22,7 @@ use sluice_store::{Conn, Db, login_sessions, passkeys, second_factor};
 use sluice_vault::{Issued, Passwords, TokenHash, TokenKind, Vault};
 
 use crate::access::{Access, Actor, Admin, Permission};
+use crate::codes;
 pub use audit::{ChainReport, ChainState};
 pub use keys::Rewrapped;
 pub use leaked::Leaked;
@@ -240,7 +241,7 @@ impl Operator {
                 self.note_member(conn, "member.set_role", place, user).await
             }
             Some(has) => Err(ControlError::Conflict {
-                code: "role_too_low",
+                code: codes::ROLE_TOO_LOW,
                 pointer: None,
                 detail: format!(
                     "{} is a {has} of this workspace, so a token of theirs cannot be {role}",

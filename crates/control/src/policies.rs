@@ -8,6 +8,7 @@ use sluice_store::policies::{self, NewVersion, Policy, PolicyDeletion, PolicyVer
 use sluice_store::{Conn, StoreError, tools, workspaces};
 
 use crate::audit::{self, Event};
+use crate::codes::{self, ProblemCode};
 use crate::error::Faults;
 use crate::page::{Page, PageOf};
 use crate::{Control, ControlError, Fault, PolicyManager, Viewer, text};
@@ -43,7 +44,11 @@ pub(crate) fn fault(problem: &Problem) -> Fault {
         line: Some(problem.line),
         column: Some(problem.column),
         suggestion: problem.suggestion.clone(),
-        ..Fault::new(format!("/document{}", problem.pointer), problem.code, problem.message.clone())
+        ..Fault::new(
+            format!("/document{}", problem.pointer),
+            ProblemCode::of(problem.code),
+            problem.message.clone(),
+        )
     }
 }
 
@@ -250,7 +255,7 @@ impl Control {
         tx.commit().await?;
         let Some(old) = found else {
             let detail = format!("this policy has no version {to}");
-            return Err(ControlError::invalid("/version", "unknown_version", detail));
+            return Err(ControlError::invalid("/version", codes::UNKNOWN_VERSION, detail));
         };
         let note = format!("Rolled back to version {to}");
         let form = PolicyForm { name: None, document: old.document, note };
@@ -286,7 +291,7 @@ fn in_use(grants: i64) -> ControlError {
     let grants =
         if grants == 1 { "1 grant has".to_owned() } else { format!("{grants} grants have") };
     ControlError::Conflict {
-        code: "in_use",
+        code: codes::IN_USE,
         pointer: None,
         detail: format!("{grants} this policy; give them another one, or revoke them, first"),
     }

@@ -23,6 +23,7 @@ use sluice_vault::{Place, random_word, same};
 use url::Url;
 
 use crate::accounts::{Entry, Origin};
+use crate::codes::{self, ProblemCode};
 use crate::{Actor, Control, ControlError};
 pub(crate) use known::Known;
 pub use people::IdentityView;
@@ -108,7 +109,7 @@ struct Vouched {
     name: String,
 }
 
-fn refuse(code: &'static str, detail: impl Into<Cow<'static, str>>) -> ControlError {
+fn refuse(code: ProblemCode, detail: impl Into<Cow<'static, str>>) -> ControlError {
     ControlError::Forbidden { code, detail: detail.into() }
 }
 
@@ -116,7 +117,7 @@ fn refuse(code: &'static str, detail: impl Into<Cow<'static, str>>) -> ControlEr
 fn unbelievable(provider: &Provider, why: &str) -> ControlError {
     tracing::warn!(provider = provider.name, why, "An identity provider's answer was refused");
     let label = &provider.label;
-    refuse("provider_answer", format!("the answer of {label} was refused: {why}"))
+    refuse(codes::PROVIDER_ANSWER, format!("the answer of {label} was refused: {why}"))
 }
 
 fn unreachable(provider: &Provider, why: &str) -> ControlError {
@@ -126,13 +127,13 @@ fn unreachable(provider: &Provider, why: &str) -> ControlError {
         "An identity provider did not answer as it should"
     );
     let words = format!("{} does not answer as it should: {why}", provider.label);
-    ControlError::Upstream { code: "provider_unreachable".into(), words }
+    ControlError::Upstream { code: codes::PROVIDER_UNREACHABLE, words }
 }
 
 fn over() -> ControlError {
     let detail =
         "this sign-in was begun in another browser, or took longer than ten minutes; begin anew";
-    refuse("provider_flow", detail)
+    refuse(codes::PROVIDER_FLOW, detail)
 }
 
 impl Control {
@@ -235,7 +236,7 @@ impl Control {
         if !answer.error.is_empty() {
             let label = &provider.label;
             return Err(refuse(
-                "provider_refused",
+                codes::PROVIDER_REFUSED,
                 format!("{label} did not sign you in; try again"),
             ));
         }

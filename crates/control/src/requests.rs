@@ -5,6 +5,7 @@ use sluice_domain::{Amount, ReservationId, Reset, Scope, Window};
 use sluice_limits::{CounterKey, Demand};
 
 use crate::access::Proof;
+use crate::codes;
 use crate::{Actor, Control, ControlError};
 
 /// The window of the allowance.
@@ -28,7 +29,7 @@ impl Allowance {
     pub fn refusal(&self) -> Option<ControlError> {
         let seconds = self.wait_s?;
         Some(ControlError::TooMany {
-            code: "rate_limited",
+            code: codes::RATE_LIMITED,
             retry_after_s: Some(seconds),
             detail: format!(
                 "this token has sent its {} requests of a minute; go on in {seconds} s",

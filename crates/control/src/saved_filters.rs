@@ -3,6 +3,7 @@
 use sluice_domain::FilterId;
 use sluice_store::saved_filters::{self, SavedFilter};
 
+use crate::codes;
 use crate::{Control, ControlError, Viewer, text};
 
 /// Of one member in one workspace.
@@ -30,14 +31,14 @@ impl Control {
         let name = text::name("/name", name).map_err(|fault| ControlError::Invalid(vec![fault]))?;
         if query.is_empty() || query.len() > LONGEST {
             let detail = "choose some filters first, and not too long ones";
-            return Err(ControlError::invalid("/query", "required", detail));
+            return Err(ControlError::invalid("/query", codes::REQUIRED, detail));
         }
         let (workspace, user) = (viewer.workspace, viewer.actor.user);
         let mut tx = self.begin_in(viewer.workspace).await?;
         let conn = &mut tx.conn();
         if saved_filters::list(conn, workspace, user).await?.len() >= MOST {
             let detail = format!("{MOST} filters are saved already; delete one first");
-            let (code, retry_after_s) = ("too_many_filters", None);
+            let (code, retry_after_s) = (codes::TOO_MANY_FILTERS, None);
             return Err(ControlError::TooMany { code, retry_after_s, detail });
         }
         let id = saved_filters::create(conn, workspace, user, (&name, query), self.now()).await?;

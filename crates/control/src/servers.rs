@@ -18,6 +18,7 @@ use url::Url;
 
 use crate::audit::{self, Event};
 use crate::catalogue::share;
+use crate::codes::{self, ProblemCode};
 use crate::error::Faults;
 use crate::page::{Page, PageOf};
 use crate::{Admin, Control, ControlError, Fault, Viewer, text};
@@ -87,7 +88,8 @@ impl Control {
             revision: server.revision,
             tools_read: server.tools_read,
             last_read_at: server.last_read_at,
-            last_error: failure.map(|(code, words)| ReadFailure { code, words }),
+            last_error: failure
+                .map(|(code, words)| ReadFailure { code: ProblemCode::of(&code), words }),
             last_error_at: server.last_error_at,
             protocol_version: server.protocol_version,
             server_name: server.server_name,
@@ -246,7 +248,7 @@ impl Control {
             Err(sluice_store::StoreError::Stale { .. }) if !asked => {
                 let detail = "somebody else edited the server in this moment; try again";
                 return Err(ControlError::Conflict {
-                    code: "edited_meanwhile",
+                    code: codes::EDITED_MEANWHILE,
                     pointer: None,
                     detail: detail.to_owned(),
                 });
@@ -290,11 +292,9 @@ impl Control {
     }
 
     pub(crate) async fn check_url(&self, pointer: &str, text: &str) -> Result<Url, Fault> {
-        self.inner
-            .upstream
-            .check_url(text)
-            .await
-            .map_err(|problem| Fault::new(pointer, problem.code(), problem.to_string()))
+        self.inner.upstream.check_url(text).await.map_err(|problem| {
+            Fault::new(pointer, ProblemCode::of(problem.code()), problem.to_string())
+        })
     }
 }
 

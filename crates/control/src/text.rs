@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::Fault;
+use crate::codes::{self, ProblemCode};
 
 /// Characters of a name or label at most.
 pub const MAX_NAME_CHARS: usize = 80;
@@ -16,7 +17,7 @@ const MAX_LOCAL_BYTES: usize = 64;
 pub(crate) fn name(pointer: &str, text: &str) -> Result<String, Fault> {
     let text = line(pointer, text, MAX_NAME_CHARS)?;
     if text.is_empty() {
-        return Err(Fault::new(pointer, "required", "give it a name"));
+        return Err(Fault::new(pointer, codes::REQUIRED, "give it a name"));
     }
     Ok(text)
 }
@@ -26,7 +27,7 @@ pub(crate) fn line(pointer: &str, text: &str, max: usize) -> Result<String, Faul
     let text: String = text.trim().nfc().collect();
     if text.chars().count() > max {
         let detail = format!("it is longer than {max} characters");
-        return Err(Fault::new(pointer, "too_long", detail));
+        return Err(Fault::new(pointer, codes::TOO_LONG, detail));
     }
     if let Some(odd) = text.chars().find(|c| is_hidden(*c)) {
         return Err(hidden(pointer, odd));
@@ -39,7 +40,7 @@ pub(crate) fn note(pointer: &str, text: &str) -> Result<String, Fault> {
     let text: String = text.trim().nfc().collect();
     if text.chars().count() > MAX_NOTE_CHARS {
         let detail = format!("it is longer than {MAX_NOTE_CHARS} characters");
-        return Err(Fault::new(pointer, "too_long", detail));
+        return Err(Fault::new(pointer, codes::TOO_LONG, detail));
     }
     match text.chars().find(|c| is_hidden(*c) && !matches!(c, '\n' | '\r' | '\t')) {
         Some(odd) => Err(hidden(pointer, odd)),
@@ -64,13 +65,13 @@ pub fn span(pointer: &str, text: &str) -> Result<TimeDelta, Fault> {
         let shown: String = text.chars().take(20).collect();
         let detail =
             format!("`{shown}` is no length of time; write one such as 90s, 15m, 1h or 2d");
-        Fault::new(pointer, "bad_duration", detail)
+        Fault::new(pointer, codes::BAD_DURATION, detail)
     })
 }
 
 fn hidden(pointer: &str, odd: char) -> Fault {
     let detail = format!("it contains the invisible character U+{:04X}", u32::from(odd));
-    Fault::new(pointer, "invisible_character", detail)
+    Fault::new(pointer, codes::INVISIBLE_CHARACTER, detail)
 }
 
 /// Controls, line separators, marks that turn the direction of text, and characters of no width.
@@ -86,12 +87,12 @@ fn is_hidden(c: char) -> bool {
 /// An e-mail address, as typed but trimmed. Only its form is checked.
 pub(crate) fn email(pointer: &str, text: &str) -> Result<String, Fault> {
     let text = text.trim();
-    let fault = |code: &'static str, detail: &str| Err(Fault::new(pointer, code, detail));
+    let fault = |code: ProblemCode, detail: &str| Err(Fault::new(pointer, code, detail));
     if text.is_empty() {
-        return fault("required", "give your e-mail address");
+        return fault(codes::REQUIRED, "give your e-mail address");
     }
     if text.len() > MAX_EMAIL_BYTES {
-        return fault("too_long", "an e-mail address has at most 254 characters");
+        return fault(codes::TOO_LONG, "an e-mail address has at most 254 characters");
     }
     let good = text.rsplit_once('@').is_some_and(|(local, domain)| {
         (1..=MAX_LOCAL_BYTES).contains(&local.len())
@@ -101,7 +102,7 @@ pub(crate) fn email(pointer: &str, text: &str) -> Result<String, Fault> {
     if good {
         Ok(text.to_owned())
     } else {
-        fault("bad_email", "this is not an e-mail address; one looks like ann@example.com")
+        fault(codes::BAD_EMAIL, "this is not an e-mail address; one looks like ann@example.com")
     }
 }
 
@@ -148,7 +149,7 @@ pub(crate) fn written_slug(pointer: &str, text: &str) -> Result<String, Fault> {
     }
     let detail =
         "an address has 1 to 40 lower-case letters, digits and single hyphens between them";
-    Err(Fault::new(pointer, "bad_slug", detail))
+    Err(Fault::new(pointer, codes::BAD_SLUG, detail))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use sluice_limits::{Clock, CounterKey, Counters, Demand};
 use uuid::Uuid;
 
 use crate::ControlError;
+use crate::codes;
 
 /// Tries of one address from one place in 15 minutes.
 const PER_EMAIL_AND_PLACE: u32 = 10;
@@ -118,7 +119,7 @@ impl Throttle {
         let minutes = seconds.div_ceil(60);
         let unit = if minutes == 1 { "minute" } else { "minutes" };
         Err(ControlError::TooMany {
-            code: "too_many_attempts",
+            code: codes::TOO_MANY_ATTEMPTS,
             retry_after_s: Some(seconds),
             detail: format!("too many attempts; try again in {minutes} {unit}"),
         })

@@ -7,6 +7,7 @@ use sluice_risk::{Finding, Rating, Recommended, recommended};
 use sluice_store::tools::{self, Accepted, Tool};
 
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::{Admin, Control, ControlError, PolicyManager, Viewer};
 
 /// A tool as a member sees it.
@@ -201,7 +202,7 @@ impl Control {
             Accepted::Absent => return Err(ControlError::NotFound("tool")),
             Accepted::ChangedMeanwhile => {
                 return Err(ControlError::Conflict {
-                    code: "tool_changed",
+                    code: codes::TOOL_CHANGED,
                     pointer: None,
                     detail: "the definition changed since you looked at it; look again".to_owned(),
                 });

@@ -14,6 +14,7 @@ use sluice_policy::{
 };
 
 use self::place::Place;
+use crate::codes;
 use crate::policies::fault;
 use crate::{CallsOf, Control, ControlError, Fault, Page, Viewer};
 
@@ -230,13 +231,17 @@ fn these(
 ) -> Result<Vec<Trial>, ControlError> {
     if calls.len() > usize::try_from(MAX_TRIALS).unwrap_or(usize::MAX) {
         let detail = format!("at most {MAX_TRIALS} calls are tried at once");
-        return Err(ControlError::invalid("/calls", "too_many", detail));
+        return Err(ControlError::invalid("/calls", codes::TOO_MANY, detail));
     }
     let one = |(index, call): (usize, &TrialCall)| {
         let arguments = call.arguments.as_deref().map_or(Ok(Arguments::EMPTY), Arguments::parse);
         let arguments = arguments.map_err(|error| {
             let pointer = format!("/calls/{index}/arguments");
-            ControlError::Invalid(vec![Fault::new(pointer, "bad_arguments", error.to_string())])
+            ControlError::Invalid(vec![Fault::new(
+                pointer,
+                codes::BAD_ARGUMENTS,
+                error.to_string(),
+            )])
         })?;
         Ok(Trial {
             tool: call.tool.clone(),

@@ -6,6 +6,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{ACCEPT, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode, Uri};
+use sluice_control::codes;
 use sluice_web::{Problem, RequestId};
 
 use crate::faults::sentence;
@@ -50,22 +51,22 @@ fn links<const N: usize>(all: [(&str, &'static str); N]) -> Links {
 /// What to do next, by what went wrong.
 fn advice(problem: &Problem) -> (String, Links) {
     let said = sentence(&problem.detail);
-    match problem.code.as_str() {
-        "not_found" => (
+    match problem.code {
+        codes::NOT_FOUND => (
             "Nothing stands at this address. It may have been deleted, or the address is of a workspace that you are not a member of.".to_owned(),
             links([("/w", "Your workspace"), ("/tools", "Catalogue"), ("/docs", "Docs")]),
         ),
-        "role_too_low" => (
+        codes::ROLE_TOO_LOW => (
             format!("{said} Ask an admin of the workspace, or see what each role may do."),
             links([("/w", "Your workspace"), ("/docs/roles", "Roles")]),
         ),
-        "form_expired" | "foreign_origin" | "unknown_field" | "duplicate_field" | "invalid_form" => (
+        codes::FORM_EXPIRED | codes::FOREIGN_ORIGIN | codes::UNKNOWN_FIELD | codes::DUPLICATE_FIELD | codes::INVALID_FORM => (
             format!("{said} Nothing was saved. Go back, reload the page and send it again."),
             links([("/w", "Your workspace"), ("/login", "Sign in")]),
         ),
-        "host_not_allowed" | "misdirected" => (
+        codes::WRONG_HOST => (
             format!("{said} The operator can add the name with `--allowed-hosts`."),
-            links([("/docs/operate", "How to operate Sluice")]),
+            links([("/docs/operate", "How to operate Sluice"), ("/docs", "Docs")]),
         ),
         _ => by_status(problem, said),
     }
@@ -151,7 +152,7 @@ pub async fn error_pages(request: Request, next: Next) -> Response {
 
 /// 404 with a way on.
 pub(crate) fn not_found(visitor: Visitor) -> Response {
-    let problem = Problem::new(StatusCode::NOT_FOUND, "not_found", "");
+    let problem = Problem::new(StatusCode::NOT_FOUND, codes::NOT_FOUND, "");
     let (text, links) = advice(&problem);
     let page = ErrorPage {
         frame: visitor.frame("", ""),

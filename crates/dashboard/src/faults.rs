@@ -2,6 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use sluice_control::codes;
 use sluice_control::{ControlError, Fault};
 use sluice_web::Problem;
 
@@ -22,7 +23,7 @@ impl Faults {
 
     /// One fault of a field that is read here.
     pub(crate) fn one(pointer: &str, detail: &str) -> Self {
-        Self::several(vec![Fault::new(pointer, "invalid", detail)])
+        Self::several(vec![Fault::new(pointer, codes::INVALID, detail)])
     }
 
     /// Faults of several fields that are read here.
@@ -44,8 +45,7 @@ impl Faults {
             ControlError::Upstream { .. } => StatusCode::BAD_GATEWAY,
             ControlError::Unauthenticated { .. } => StatusCode::UNAUTHORIZED,
             ControlError::Forbidden {
-                code: "signup_closed" | "wrong_invite" | "login_too_old",
-                ..
+                code: codes::SIGNUP_CLOSED | codes::LOGIN_TOO_OLD, ..
             } => StatusCode::FORBIDDEN,
             _ => return Err(Problem::from(error).into_response()),
         };
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn no_fault_is_lost() {
         let error = ControlError::Invalid(vec![
-            Fault::new("/name", "required", "give it a name"),
-            Fault::new("/odd/0", "bad", "`x` is odd"),
+            Fault::new("/name", codes::REQUIRED, "give it a name"),
+            Fault::new("/odd/0", codes::INVALID, "`x` is odd"),
         ]);
         let faults = Faults::of(error).expect("told on the form");
         assert_eq!(faults.at("/name").as_deref(), Some("Give it a name."));
@@ -124,7 +124,7 @@ mod tests {
         assert!(Faults::of(ControlError::NotFound("server")).is_err());
         assert!(Faults::of(ControlError::internal("x")).is_err());
         let wait = ControlError::TooMany {
-            code: "slow_down",
+            code: codes::TOO_MANY_ATTEMPTS,
             retry_after_s: Some(30),
             detail: "too many tries".to_owned(),
         };

@@ -41,6 +41,16 @@ pub(crate) fn render(markdown: &str) -> Text {
                 }
                 at = end;
             }
+            Event::Start(Tag::Link { dest_url, .. }) if dest_url.starts_with('#') => {
+                let end = find_end(&events, at);
+                let words = plain(&events[at..end]);
+                out.push(if dest_url[1..] == words && is_word(&words) {
+                    // A link to itself is its own anchor.
+                    Event::Html(format!("<a id=\"{words}\" href=\"#{words}\">").into())
+                } else {
+                    events[at].clone()
+                });
+            }
             Event::Start(Tag::Table(_)) => {
                 out.push(raw("<div class=\"table-scroll\">"));
                 out.push(events[at].clone());
@@ -143,6 +153,10 @@ fn push_heading<'a>(
     out.push(Event::Html(format!("<h{number} id=\"{anchor}\">").into()));
     out.extend(inner.iter().cloned());
     out.push(Event::Html(format!("</h{number}>\n").into()));
+}
+
+fn is_word(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Lower case, everything else a hyphen.

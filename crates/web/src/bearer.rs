@@ -4,6 +4,7 @@
 use axum::extract::{FromRef, FromRequestParts};
 use http::header;
 use http::request::Parts;
+use sluice_control::codes;
 use sluice_control::{Actor, ControlError, Permission};
 
 use crate::path::param;
@@ -24,7 +25,7 @@ struct Known(Actor);
 /// No, malformed, unknown, expired and revoked: the same answer.
 fn unauthenticated() -> Problem {
     Problem::from(ControlError::Unauthenticated {
-        code: "unauthenticated",
+        code: codes::UNAUTHENTICATED,
         detail: "send a valid API token as `Authorization: Bearer slu_…`; an admin makes them \
                  under API tokens",
     })

@@ -6,6 +6,7 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::response::{AppendHeaders, IntoResponseParts, ResponseParts};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
+use sluice_control::codes;
 use uuid::Uuid;
 
 use crate::cookies::{form_mark, mark_cookie};
@@ -75,7 +76,7 @@ pub(crate) fn holds(web: &WebState, actor: &MaybeActor, headers: &HeaderMap, tok
 pub(crate) fn stale_form() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
-        "form_expired",
+        codes::FORM_EXPIRED,
         "this form was opened before you signed in or out; reload the page and send it again",
     )
 }
@@ -112,7 +113,7 @@ fn ours(headers: &HeaderMap) -> Result<(), Problem> {
     }
     Err(Problem::new(
         StatusCode::FORBIDDEN,
-        "foreign_origin",
+        codes::FOREIGN_ORIGIN,
         "this request comes from a page that is not ours",
     ))
 }

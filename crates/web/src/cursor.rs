@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sluice_control::Fault;
+use sluice_control::codes;
 
 use crate::Problem;
 
@@ -15,7 +16,7 @@ pub struct CursorError;
 
 impl From<CursorError> for Problem {
     fn from(error: CursorError) -> Self {
-        Self::invalid(Fault::new("/cursor", "invalid_cursor", error.to_string()))
+        Self::invalid(Fault::new("/cursor", codes::INVALID_CURSOR, error.to_string()))
     }
 }
 

@@ -3,6 +3,7 @@
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
+use sluice_control::codes;
 
 use crate::Problem;
 
@@ -69,7 +70,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         if !parts.headers.contains_key(header::IF_MATCH) {
             return Err(Problem::new(
                 StatusCode::PRECONDITION_REQUIRED,
-                "if_match_required",
+                codes::IF_MATCH_REQUIRED,
                 "somebody else may have edited this: send the `ETag` you read as `If-Match`, \
                  or `*` to overwrite whatever is there",
             ));
@@ -79,7 +80,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         lines.ok().and_then(|lines| parse(lines.into_iter())).ok_or_else(|| {
             Problem::new(
                 StatusCode::PRECONDITION_FAILED,
-                "stale",
+                codes::STALE,
                 "`If-Match` is no list of entity tags; read the object again",
             )
         })

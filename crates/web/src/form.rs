@@ -1,5 +1,6 @@
 //! Forms of our own pages: same origin, form token, and bounds first; then the fields.
 
+use sluice_control::codes;
 use std::collections::HashSet;
 
 use axum::extract::{FromRef, FromRequest, FromRequestParts, Request};
@@ -37,11 +38,11 @@ impl FormFields {
             }
             if !once.contains(&name.as_str()) {
                 let detail = format!("the form has no field `{shown}`");
-                return Err(Problem::new(UNPROCESSABLE, "unknown_field", detail));
+                return Err(Problem::new(UNPROCESSABLE, codes::UNKNOWN_FIELD, detail));
             }
             if !seen.insert(name) {
                 let detail = format!("the form has the field `{shown}` twice");
-                return Err(Problem::new(UNPROCESSABLE, "duplicate_field", detail));
+                return Err(Problem::new(UNPROCESSABLE, codes::DUPLICATE_FIELD, detail));
             }
         }
         Ok(())
@@ -73,19 +74,20 @@ where
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return Err(Problem::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
+                codes::UNSUPPORTED_MEDIA_TYPE,
                 "send the form as `application/x-www-form-urlencoded`",
             ));
         }
         let headers = parts.headers.clone();
         let body = whole(Request::from_parts(parts, body), MAX_FORM_BYTES).await?;
-        let unreadable =
-            |_| Problem::new(StatusCode::BAD_REQUEST, "invalid_form", "the form cannot be read");
+        let unreadable = |_| {
+            Problem::new(StatusCode::BAD_REQUEST, codes::INVALID_FORM, "the form cannot be read")
+        };
         let mut fields: Vec<(String, String)> =
             serde_urlencoded::from_bytes(&body).map_err(unreadable)?;
         if fields.len() > MAX_FIELDS {
             let detail = format!("the form has more than {MAX_FIELDS} fields");
-            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, codes::TOO_LARGE, detail));
         }
         let at = fields.iter().position(|(name, _)| name == CSRF_FIELD);
         let token = at.map(|at| fields.remove(at).1).unwrap_or_default();
@@ -112,7 +114,7 @@ where
         let text = serde_urlencoded::to_string(fields.0).unwrap_or_default();
         serde_urlencoded::from_str(&text).map(Self).map_err(|error| {
             let detail = format!("the form does not fit: {error}");
-            Problem::new(UNPROCESSABLE, "invalid_form", detail)
+            Problem::new(UNPROCESSABLE, codes::INVALID_FORM, detail)
         })
     }
 }

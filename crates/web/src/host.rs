@@ -1,6 +1,7 @@
 //! A request for a host that is not ours is misdirected (RFC 9110 section 15.5.20): a page on
 //! another name that resolves to this machine must not drive it.
 
+use sluice_control::codes;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -43,7 +44,7 @@ pub(crate) fn admit<B>(settings: &WebSettings, request: &http::Request<B>) -> Re
         ),
         None => "the request names no host".to_owned(),
     };
-    Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", detail))
+    Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, codes::WRONG_HOST, detail))
 }
 
 /// The host in the form that nearly all requests name it: one header, lower case, no address in

@@ -7,6 +7,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::{Path, Segment};
 use sluice_control::Fault;
+use sluice_control::codes;
 
 use crate::Problem;
 
@@ -56,7 +57,7 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
     Err(Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported_media_type",
+        codes::UNSUPPORTED_MEDIA_TYPE,
         "send the body as JSON, with `Content-Type: application/json`",
     ))
 }
@@ -67,12 +68,12 @@ pub(crate) async fn whole(request: Request, most: usize) -> Result<Bytes, Proble
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            "too_large",
+            codes::TOO_LARGE,
             format!("the body is larger than {most} bytes"),
         )),
         Err(_) => Err(Problem::new(
             StatusCode::BAD_REQUEST,
-            "body_cut",
+            codes::BODY_CUT,
             "the body ended before it was whole",
         )),
     }
@@ -87,7 +88,8 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     reader.end().map_err(|error| refuse(body, String::new(), &error))?;
     // `serde` also reads a struct from a list of its fields' values, which no client means.
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-        let fault = Fault::new("", "invalid", "the body is an object, `{…}`, with named fields");
+        let fault =
+            Fault::new("", codes::INVALID, "the body is an object, `{…}`, with named fields");
         return Err(Problem::invalid(fault));
     }
     Ok(value)
@@ -98,20 +100,20 @@ fn refuse(body: &[u8], mut pointer: String, error: &serde_json::Error) -> Proble
         // Where a word is wanted, `serde_json` takes `null` or a number for broken JSON.
         if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
             let detail = "this value does not fit here; a text is wanted";
-            return Problem::invalid(Fault::new(pointer, "invalid", detail));
+            return Problem::invalid(Fault::new(pointer, codes::INVALID, detail));
         }
         let detail = format!("the body is not valid JSON: {error}");
-        return Problem::new(StatusCode::BAD_REQUEST, "invalid_json", detail);
+        return Problem::new(StatusCode::BAD_REQUEST, codes::INVALID_JSON, detail);
     }
     let text = error.to_string();
     // The place is in the pointer already.
     let words = text.split(" at line ").next().unwrap_or(&text);
     let named = |start: &str| words.strip_prefix(start).and_then(|rest| rest.split('`').next());
-    let mut code = "invalid";
+    let mut code = codes::INVALID;
     for (start, is) in [
-        ("unknown field `", "unknown_field"),
-        ("missing field `", "missing_field"),
-        ("duplicate field `", "duplicate_field"),
+        ("unknown field `", codes::UNKNOWN_FIELD),
+        ("missing field `", codes::MISSING_FIELD),
+        ("duplicate field `", codes::DUPLICATE_FIELD),
     ] {
         if let Some(name) = named(start) {
             code = is;

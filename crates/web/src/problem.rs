@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use sluice_control::codes::{self, ProblemCode};
 use sluice_control::{ControlError, Fault};
 
 /// An answer that is an error; boxed, so that a `Result` with one stays small.
@@ -22,7 +23,7 @@ pub struct Parts {
     pub title: String,
     #[serde(serialize_with = "as_number")]
     pub status: StatusCode,
-    pub code: String,
+    pub code: ProblemCode,
     pub detail: String,
     /// The first faulty field.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,8 +57,7 @@ impl DerefMut for Problem {
 
 impl Problem {
     /// A problem without a field.
-    pub fn new(status: StatusCode, code: impl Into<String>, detail: impl Into<String>) -> Self {
-        let code = code.into();
+    pub fn new(status: StatusCode, code: ProblemCode, detail: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             kind: format!("/docs/api#{code}"),
             title: status.canonical_reason().unwrap_or("Error").to_owned(),
@@ -79,7 +79,7 @@ impl Problem {
     /// Something broke in Sluice.
     pub fn internal() -> Self {
         let detail = "something broke in Sluice; the log has the details under this request's id";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, codes::INTERNAL, detail)
     }
 
     /// Adds a member of its own.
@@ -146,14 +146,14 @@ impl IntoResponse for Problem {
 
 /// No route has this path.
 pub async fn not_found() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
+    Problem::new(StatusCode::NOT_FOUND, codes::NOT_FOUND, "there is nothing at this address")
 }
 
 /// The path exists, for another method.
 pub async fn method_not_allowed() -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        "method_not_allowed",
+        codes::METHOD_NOT_ALLOWED,
         "this address does not take this method; `Allow` lists those it does",
     )
 }

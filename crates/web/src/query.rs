@@ -4,6 +4,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 use sluice_control::Fault;
+use sluice_control::codes;
 
 use crate::Problem;
 
@@ -19,8 +20,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Queried<T> {
         serde_urlencoded::from_str(query).map(Self).map_err(|error| {
             let words = error.to_string();
             let name = words.split('`').nth(1).unwrap_or_default();
-            let code =
-                if words.starts_with("unknown field") { "unknown_field" } else { "invalid_query" };
+            let code = if words.starts_with("unknown field") {
+                codes::UNKNOWN_FIELD
+            } else {
+                codes::INVALID_QUERY
+            };
             Problem::invalid(Fault::new(format!("/{name}"), code, format!("query: {words}")))
         })
     }

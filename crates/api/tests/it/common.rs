@@ -63,6 +63,7 @@ impl Answer {
         assert_eq!(problem["status"], self.status.as_u16());
         assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
         let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+        assert_eq!(text("type"), format!("/docs/api#{}", text("code")));
         (text("code"), text("pointer"))
     }
 }

@@ -5,6 +5,7 @@ mod bad_input;
 mod common;
 mod configuration;
 mod document;
+mod edits;
 mod errors;
 mod examples;
 mod limits;

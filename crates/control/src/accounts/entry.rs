@@ -10,6 +10,7 @@ use sluice_vault::{Issued, TokenHash, TokenKind, parse_token};
 use super::passkeys::has_factor;
 use super::second_factor::Proven;
 use super::{LOGIN_IDLE, LoggedIn, Origin, note_failure};
+use crate::codes;
 use crate::throttle::after;
 use crate::{Actor, Control, ControlError, Proof};
 
@@ -45,7 +46,7 @@ impl Entry {
 
 pub(super) fn over() -> ControlError {
     ControlError::Unauthenticated {
-        code: "login_over",
+        code: codes::LOGIN_OVER,
         detail: "this took too long, or the login was ended; sign in again",
     }
 }
@@ -73,7 +74,7 @@ impl Control {
         let Some(proven) = self.prove(conn, user.id, code).await? else {
             note_failure(conn, from, "second factor", now).await?;
             tx.commit().await?;
-            return Err(ControlError::invalid("/code", "bad_code", WRONG_CODE));
+            return Err(ControlError::invalid("/code", codes::BAD_CODE, WRONG_CODE));
         };
         if !second_factor::end_half(conn, half.id).await? {
             return Err(over());

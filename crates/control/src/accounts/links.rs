@@ -12,6 +12,7 @@ use sluice_vault::{Issued, TokenHash, TokenKind, parse_token};
 
 use super::entry::{Entry, admit};
 use super::{Origin, login_only, new_password};
+use crate::codes;
 use crate::error::ControlError;
 use crate::notices::Letter;
 use crate::throttle::after;
@@ -114,7 +115,7 @@ impl Control {
             return Ok(());
         }
         Err(ControlError::Forbidden {
-            code: "no_mail",
+            code: codes::NO_MAIL,
             detail:
                 "this Sluice sends no mail; ask its operator to run `sluice admin reset-password`"
                     .into(),
@@ -236,7 +237,7 @@ impl Control {
             .await?;
         if !right {
             let detail = "this is not the password that the account was made with; if you did not make it, or forgot it, have a link to sign in mailed instead";
-            return Err(ControlError::invalid("/password", "wrong_password", detail));
+            return Err(ControlError::invalid("/password", codes::WRONG_PASSWORD, detail));
         }
         let mut tx = self.begin().await?;
         let conn = &mut tx.conn();

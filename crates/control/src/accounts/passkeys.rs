@@ -18,6 +18,7 @@ use sluice_vault::{
 };
 
 use super::login_only;
+use crate::codes;
 use crate::throttle::after;
 use crate::{Actor, Control, ControlError, text};
 pub use sign_in::PasskeyAnswer;
@@ -68,7 +69,11 @@ pub struct PasskeyRegistration {
 }
 
 fn unusable(error: PasskeyError) -> ControlError {
-    ControlError::invalid("/passkey", "bad_passkey", format!("the passkey was not kept: {error}"))
+    ControlError::invalid(
+        "/passkey",
+        codes::BAD_PASSKEY,
+        format!("the passkey was not kept: {error}"),
+    )
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>, ControlError> {
@@ -83,7 +88,7 @@ impl Control {
 
     fn site(&self) -> Result<RelyingParty, ControlError> {
         self.passkey_site().ok_or_else(|| ControlError::Conflict {
-            code: "no_passkeys",
+            code: codes::NO_PASSKEYS,
             pointer: None,
             detail: format!(
                 "browsers make no passkeys for {}: it takes https and a host name (or localhost); the operator sets it as `--public-url`",
@@ -163,7 +168,11 @@ impl Control {
         let mut question = self.question(conn, Purpose::Register, Some(actor.user)).await?;
         if question.credentials.len() >= MAX_PASSKEYS {
             let detail = format!("there are {MAX_PASSKEYS} passkeys already; take one away first");
-            return Err(ControlError::TooMany { code: "too_many", retry_after_s: None, detail });
+            return Err(ControlError::TooMany {
+                code: codes::TOO_MANY,
+                retry_after_s: None,
+                detail,
+            });
         }
         tx.commit().await?;
         question.user = Some(URL_SAFE_NO_PAD.encode(actor.user.uuid().as_bytes()));
@@ -212,7 +221,7 @@ impl Control {
         };
         if passkeys::create(conn, new, self.now()).await?.is_none() {
             return Err(ControlError::Conflict {
-                code: "passkey_taken",
+                code: codes::PASSKEY_TAKEN,
                 pointer: None,
                 detail: "this passkey is registered already".to_owned(),
             });
@@ -246,7 +255,7 @@ impl Control {
             || !identities::list(conn, actor.user).await?.is_empty();
         if all.len() == 1 && !other_way {
             return Err(ControlError::Conflict {
-                code: "last_way_in",
+                code: codes::LAST_WAY_IN,
                 pointer: None,
                 detail:
                     "this is the only way into your account; ask the operator for a password first"

@@ -14,6 +14,7 @@ use sluice_vault::{Place, RecoveryCode, TotpSecret};
 use super::entry::WRONG_CODE;
 use super::login_only;
 use crate::audit::{Event, record_account};
+use crate::codes;
 use crate::throttle::Try;
 use crate::{Actor, Control, ControlError};
 
@@ -53,12 +54,12 @@ pub(super) enum Proven {
 }
 
 fn wrong_code() -> ControlError {
-    ControlError::invalid("/code", "bad_code", WRONG_CODE)
+    ControlError::invalid("/code", codes::BAD_CODE, WRONG_CODE)
 }
 
 fn already_on() -> ControlError {
     ControlError::Conflict {
-        code: "second_factor_on",
+        code: codes::SECOND_FACTOR_ON,
         pointer: None,
         detail: "this account has a second factor; turn it off before setting up another app"
             .to_owned(),
@@ -67,7 +68,7 @@ fn already_on() -> ControlError {
 
 fn not_on() -> ControlError {
     ControlError::Conflict {
-        code: "second_factor_off",
+        code: codes::SECOND_FACTOR_OFF,
         pointer: None,
         detail: "this account has no second factor; set one up first".to_owned(),
     }
@@ -212,7 +213,7 @@ impl Control {
                 return Ok(());
             }
             let detail = "sign out and in again, then do this within 15 minutes".into();
-            return Err(ControlError::Forbidden { code: "login_too_old", detail });
+            return Err(ControlError::Forbidden { code: codes::LOGIN_TOO_OLD, detail });
         };
         let attempt = self.inner.throttle.log_in(&actor.email, &actor.address).await?;
         let right = self
@@ -220,7 +221,7 @@ impl Control {
             .await?;
         if !right {
             let detail = "this is not your password";
-            return Err(ControlError::invalid("/password", "wrong_password", detail));
+            return Err(ControlError::invalid("/password", codes::WRONG_PASSWORD, detail));
         }
         self.inner.throttle.give_back(attempt).await;
         Ok(())
@@ -276,7 +277,7 @@ impl Control {
         }
         if self.now() - factor.created_at >= CONFIRM_WITHIN {
             return Err(ControlError::Conflict {
-                code: "set_up_over",
+                code: codes::SET_UP_OVER,
                 pointer: None,
                 detail: "the hour of this set-up is over; begin anew".to_owned(),
             });

@@ -8,6 +8,7 @@ use sluice_store::{Conn, StoreError};
 
 use super::entry::{Entry, open};
 use super::{Origin, SignUp, SignedUp, new_password};
+use crate::codes;
 use crate::error::Faults;
 use crate::{Control, ControlError, text};
 
@@ -64,7 +65,7 @@ impl Control {
         match self.log_in(email, password, from).await {
             Err(ControlError::Unauthenticated { .. }) => Err(ControlError::invalid(
                 "/email",
-                "email_taken",
+                codes::EMAIL_TAKEN,
                 "this address cannot be used to sign up; if it is yours, sign in instead",
             )),
             done => done.map(SignedUp::In),

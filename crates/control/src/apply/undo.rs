@@ -4,6 +4,7 @@ use sluice_domain::PolicyId;
 use sluice_store::policies;
 
 use super::TRIES;
+use crate::codes;
 use crate::policies::PolicyForm;
 use crate::{Control, ControlError, PolicyManager, PolicyView, Viewer};
 
@@ -77,7 +78,7 @@ impl Control {
         }
         if policy.version != version || !newest.note.starts_with(PRESSED) {
             return Err(ControlError::Conflict {
-                code: "not_the_last_press",
+                code: codes::NOT_THE_LAST_PRESS,
                 pointer: None,
                 detail: format!(
                     "version {version} is not a press of the button, or is not the newest version any more; \

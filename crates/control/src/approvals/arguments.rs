@@ -8,6 +8,7 @@ use sluice_vault::Place;
 
 use super::decide::names;
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::{Control, ControlError, PolicyManager, Viewer};
 
 impl Control {
@@ -38,7 +39,7 @@ impl Control {
         let approval = found.ok_or(ControlError::NotFound("approval"))?;
         if !names(manager, &approval.approvers) {
             let detail = "only those who decide this see its secrets".into();
-            return Err(ControlError::Forbidden { code: "not_an_approver", detail });
+            return Err(ControlError::Forbidden { code: codes::NOT_AN_APPROVER, detail });
         }
         let gone =
             ControlError::NotFound("argument kept; they are wiped some days after the decision");

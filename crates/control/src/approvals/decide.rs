@@ -10,6 +10,7 @@ use super::Decided;
 use super::exceptions::{MAX_USES, checked_allow};
 use crate::access::Proof;
 use crate::audit::{self, Event};
+use crate::codes::{self, ProblemCode};
 use crate::error::Faults;
 use crate::throttle::after;
 use crate::{Control, ControlError, PolicyManager, Viewer, text};
@@ -59,7 +60,7 @@ impl Control {
             Verdict::AlreadyYours(_) => {
                 tx.rollback().await?;
                 let detail = "you approved this already; somebody else must approve it too";
-                return Err(conflict("already_yours", detail.to_owned()));
+                return Err(conflict(codes::ALREADY_YOURS, detail.to_owned()));
             }
             Verdict::TooLate(approval) => {
                 let by = match approval.decided_by {
@@ -117,7 +118,7 @@ async fn use_link_up(
         return Ok(());
     }
     Err(conflict(
-        "link_used",
+        codes::LINK_USED,
         "this link was used already; sign in to see what became of it".to_owned(),
     ))
 }
@@ -161,7 +162,7 @@ async fn record(
     Ok(audit::record(conn, manager.workspace, &manager.actor, event, by.at).await?)
 }
 
-pub(super) fn conflict(code: &'static str, detail: String) -> ControlError {
+pub(super) fn conflict(code: ProblemCode, detail: String) -> ControlError {
     ControlError::Conflict { code, pointer: None, detail }
 }
 
@@ -176,7 +177,7 @@ fn too_late(approval: &Approval, by: Option<&str>) -> ControlError {
         }
         _ => format!("{who} approved this{at}"),
     };
-    conflict("already_decided", detail)
+    conflict(codes::ALREADY_DECIDED, detail)
 }
 
 /// Whether the policy's list of approvers names the viewer.
@@ -202,10 +203,10 @@ fn may_decide(
     let refused =
         |code, detail: &'static str| Err(ControlError::Forbidden { code, detail: detail.into() });
     if !names(manager, &approval.approvers) {
-        return refused("not_an_approver", "the policy names other people to decide this");
+        return refused(codes::NOT_AN_APPROVER, "the policy names other people to decide this");
     }
     if !approval.self_allowed && grant_owner == Some(manager.actor.user) {
-        return refused("own_grant", "you made this grant, so somebody else must decide");
+        return refused(codes::OWN_GRANT, "you made this grant, so somebody else must decide");
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use sluice_store::{Conn, grants, policies, tools};
 
 use super::decide::{Choice, conflict};
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::page::{Page, PageOf};
 use crate::{Control, ControlError, Fault, PolicyManager, Viewer};
 
@@ -79,10 +80,10 @@ pub(super) fn checked_allow(pointer: &str, choice: &Choice) -> Result<Option<Tim
     match choice.allow {
         Some(_) if !choice.approve => {
             let detail = "a call that is refused cannot be let through for a while";
-            Err(Fault::new(pointer, "not_with_deny", detail))
+            Err(Fault::new(pointer, codes::NOT_WITH_DENY, detail))
         }
         Some(allow) if !(MIN_ALLOW..=MAX_ALLOW).contains(&allow) => {
-            Err(Fault::new(pointer, "out_of_range", "give 1 minute to 24 hours"))
+            Err(Fault::new(pointer, codes::OUT_OF_RANGE, "give 1 minute to 24 hours"))
         }
         allow => Ok(allow),
     }
@@ -128,7 +129,7 @@ impl Control {
         let exception = found.ok_or(ControlError::NotFound("exception"))?;
         let user = manager.actor.user;
         if !approvals::revoke_exception(conn, workspace, id, user, now).await? {
-            return Err(conflict("exception_over", "it is over already".to_owned()));
+            return Err(conflict(codes::EXCEPTION_OVER, "it is over already".to_owned()));
         }
         let (text, what) = (id.to_string(), json!({"uses": exception.uses}));
         let event = Event::new("approval_exception.revoke", ("exception", &text, &exception.tool));

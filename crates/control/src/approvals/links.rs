@@ -9,6 +9,7 @@ use sluice_store::{Conn, users, workspaces};
 
 use super::{ApprovalView, Choice, Decided};
 use crate::access::Proof;
+use crate::codes;
 use crate::{Actor, Control, ControlError, PolicyManager};
 
 const PURPOSE: &str = "approval-link";
@@ -83,7 +84,7 @@ impl Control {
             (None, _, Some(actor)) => actor.clone(),
             (None, _, None) => {
                 let detail = "sign in to decide this call";
-                return Err(ControlError::Unauthenticated { code: "sign_in", detail });
+                return Err(ControlError::Unauthenticated { code: codes::SIGN_IN, detail });
             }
         };
         let manager: PolicyManager = self.enter(&actor, &workspace.slug).await?;

@@ -4,6 +4,7 @@ use sluice_store::catalogue::{self, Report};
 use uuid::Uuid;
 
 use super::Keeper;
+use crate::codes;
 use crate::{Control, ControlError, Fault, Origin};
 
 /// Reports that wait for the operator; more are not taken.
@@ -29,16 +30,16 @@ impl ReportForm {
         let mut faults = Vec::new();
         if !(LEAST_TEXT..=MOST_TEXT).contains(&length) {
             let words = format!("say in {LEAST_TEXT} to {MOST_TEXT} characters what is wrong");
-            faults.push(Fault::new("/text", "text_length", words));
+            faults.push(Fault::new("/text", codes::TEXT_LENGTH, words));
         }
         if self.contact.chars().count() > MOST_CONTACT {
             let words = format!("at most {MOST_CONTACT} characters");
-            faults.push(Fault::new("/contact", "contact_length", words));
+            faults.push(Fault::new("/contact", codes::CONTACT_LENGTH, words));
         }
         let local = self.page.starts_with('/') && !self.page.starts_with("//");
         if !local || self.page.len() > MOST_PAGE || self.page.chars().any(char::is_control) {
             let words = "this is no page of this site".to_owned();
-            faults.push(Fault::new("/page", "page", words));
+            faults.push(Fault::new("/page", codes::PAGE, words));
         }
         if faults.is_empty() { Ok(()) } else { Err(ControlError::Invalid(faults)) }
     }

@@ -10,6 +10,7 @@ use sluice_store::servers::Server;
 use sluice_store::{Conn, servers, workspaces};
 
 use super::keep;
+use crate::codes;
 use crate::{Control, ControlError, Fault, Viewer};
 
 /// Where such records come from, as the store says it.
@@ -52,7 +53,7 @@ impl Control {
         }
         let refuse = |why: String| {
             let detail = format!("the tools of this server cannot be published: {why}");
-            Fault::new("/publish_tools", "not_public", detail)
+            Fault::new("/publish_tools", codes::NOT_PUBLIC, detail)
         };
         shared::slug(url).map_err(|why| refuse(why.to_string()))?;
         let led = self.inner.upstream.check_public(url).await;

@@ -13,6 +13,7 @@ use super::plan::{Action, Item, Plan, Summary};
 use super::step::Step;
 use super::wanted::key;
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::{Admin, Control, ControlError, GrantForm, Granted};
 
 /// A grant that was just made; its token is shown this once.
@@ -116,7 +117,7 @@ impl Control {
 fn explained(error: ControlError) -> ControlError {
     match error {
         ControlError::Stale { .. } => ControlError::Conflict {
-            code: "changed_meanwhile",
+            code: codes::CHANGED_MEANWHILE,
             pointer: None,
             detail: "somebody changed it while this was applied; look at the plan again".to_owned(),
         },
@@ -269,7 +270,7 @@ impl Run<'_> {
             // Nobody has the token: such a grant would only be in the way of the next try.
             self.control.revoke_grant(self.admin, grant.id).await?;
             return Err(ControlError::Conflict {
-                code: "token_not_kept",
+                code: codes::TOKEN_NOT_KEPT,
                 pointer: None,
                 detail: format!("its token could not be kept ({error}), so it was revoked again"),
             });

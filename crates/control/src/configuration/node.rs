@@ -9,6 +9,7 @@ use serde_saphyr::Spanned;
 
 use super::walk::Place;
 use crate::Fault;
+use crate::codes;
 
 /// The largest main file.
 pub(super) const MAX_TEXT: usize = 1024 * 1024;
@@ -61,7 +62,7 @@ pub(super) struct Key {
 pub(super) fn parse(text: &str) -> Result<Spot, Fault> {
     if text.len() > MAX_TEXT {
         let detail = format!("the file has {} bytes; at most {MAX_TEXT} are read", text.len());
-        return Err(Place::top().fault("too_large", detail));
+        return Err(Place::top().fault(codes::TOO_LARGE, detail));
     }
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -89,7 +90,7 @@ pub(super) fn parse(text: &str) -> Result<Spot, Fault> {
         // The place is told apart from the words.
         let words = error.without_snippet().to_string();
         let words = words.split(" at line ").next().unwrap_or(&words).to_owned();
-        place.fault("syntax", format!("this is no YAML that can be read: {words}"))
+        place.fault(codes::SYNTAX, format!("this is no YAML that can be read: {words}"))
     })
 }
 
@@ -225,7 +226,7 @@ mod tests {
         let long = "x".repeat(MAX_TEXT + 1);
         for text in ["a: [1", "a: 1\na: 2\n", "a: 1\n---\nb: 2\n", &deep, &bomb, &long, "\u{0}"] {
             let fault = parse(text).expect_err("refused");
-            assert!(["syntax", "too_large"].contains(&&*fault.code), "{fault:?}");
+            assert!(["syntax", "too_large"].contains(&fault.code.as_str()), "{fault:?}");
             assert_eq!(fault.file.as_deref(), Some("workspace.yaml"));
             assert!(fault.detail.len() < 500, "{}", fault.detail);
         }

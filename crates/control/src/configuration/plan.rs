@@ -18,6 +18,7 @@ use super::step::Step;
 use super::template::Secrets;
 use super::walk::Place;
 use super::wanted::Wanted;
+use crate::codes;
 use crate::error::Faults;
 use crate::{Admin, Control, ControlError};
 
@@ -196,7 +197,7 @@ impl Plan {
                 "not as the files left it: {list}. Nothing was changed. Put it into the files, or \
                  say that the files win"
             );
-            return conflict("drift", detail);
+            return conflict(codes::DRIFT, detail);
         }
         let grants = self
             .changes()
@@ -207,7 +208,7 @@ impl Plan {
                 "{grants} new grants get tokens, which are shown once: say where they go. Nothing \
                  was changed"
             );
-            return conflict("tokens_wanted", detail);
+            return conflict(codes::TOKENS_WANTED, detail);
         }
         None
     }
@@ -293,7 +294,7 @@ impl<'a> Planner<'a> {
                 let detail = format!(
                     "with these there would be more than {bound} {what}, which is the most there can be"
                 );
-                self.faults.push(Place::top().fault("too_many", detail));
+                self.faults.push(Place::top().fault(codes::TOO_MANY, detail));
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::MAIN;
 use super::node::{Node, Spot};
 use crate::Fault;
+use crate::codes::{self, ProblemCode};
 use crate::error::Faults;
 
 /// Where something stands in the main file.
@@ -32,7 +33,7 @@ impl Place {
         }
     }
 
-    pub(super) fn fault(&self, code: &'static str, detail: impl Into<String>) -> Fault {
+    pub(super) fn fault(&self, code: ProblemCode, detail: impl Into<String>) -> Fault {
         self.adopt(Fault::new("", code, detail))
     }
 
@@ -169,7 +170,8 @@ impl<'a> Here<'a> {
     }
 
     fn wrong(&self, wanted: &str, found: &Node) -> Fault {
-        self.place.fault("invalid", format!("this is {}, and should be {wanted}", found.kind()))
+        self.place
+            .fault(codes::INVALID, format!("this is {}, and should be {wanted}", found.kind()))
     }
 }
 
@@ -180,7 +182,7 @@ pub(super) fn unknown(place: &Place, name: &str, known: &[&str]) -> Fault {
         Some(meant) => format!("there is no field `{name}`; did you mean `{meant}`?"),
         None => format!("there is no field `{name}`; there are {}", known.join(", ")),
     };
-    Fault { suggestion: meant.map(str::to_owned), ..place.fault("unknown_field", detail) }
+    Fault { suggestion: meant.map(str::to_owned), ..place.fault(codes::UNKNOWN_FIELD, detail) }
 }
 
 /// The known fields of a group.
@@ -202,7 +204,7 @@ impl<'a> Fields<'a> {
     /// A text that must be there.
     pub(super) fn need(&self, name: &str, faults: &mut Faults) -> Option<At<String>> {
         let Some(here) = self.get(name) else {
-            faults.push(self.place.fault("missing_field", format!("`{name}` is missing")));
+            faults.push(self.place.fault(codes::MISSING_FIELD, format!("`{name}` is missing")));
             return None;
         };
         here.text(faults)

@@ -14,6 +14,7 @@ use super::MAIN;
 use super::node;
 use super::template::{Reference, Template};
 use super::walk::{At, Fields, Here, Place};
+use crate::codes;
 use crate::error::Faults;
 use crate::{Fault, text};
 
@@ -86,7 +87,7 @@ pub(super) fn key(name: &str) -> String {
 pub(super) fn read(files: &BTreeMap<String, String>, faults: &mut Faults) -> Wanted {
     let Some(main) = files.get(MAIN) else {
         let detail = format!("there is no `{MAIN}` among the files");
-        faults.push(Place::top().fault("missing_file", detail));
+        faults.push(Place::top().fault(codes::MISSING_FILE, detail));
         return Wanted::default();
     };
     match node::parse(main) {
@@ -151,7 +152,7 @@ fn join_domains(fields: &Fields<'_>, faults: &mut Faults) -> Option<Vec<(At<Stri
                     Ok(role) => crate::join_domains::read_role("", role),
                     Err(_) => Err(Fault::new(
                         "",
-                        "unknown_role",
+                        codes::UNKNOWN_ROLE,
                         "the role is `viewer` or `policy_manager`",
                     )),
                 })
@@ -164,7 +165,7 @@ fn join_domains(fields: &Fields<'_>, faults: &mut Faults) -> Option<Vec<(At<Stri
     once("domain", all.iter().map(|(domain, _)| domain), faults);
     if all.len() > crate::MAX_JOIN_DOMAINS {
         let detail = format!("there can be {} domains", crate::MAX_JOIN_DOMAINS);
-        faults.push(fields.place.fault("too_many", detail));
+        faults.push(fields.place.fault(codes::TOO_MANY, detail));
     }
     all.sort_by(|(a, _), (b, _)| a.value.cmp(&b.value));
     Some(all)
@@ -174,12 +175,12 @@ fn join_domains(fields: &Fields<'_>, faults: &mut Faults) -> Option<Vec<(At<Stri
 fn version(fields: &Fields<'_>, faults: &mut Faults) {
     let Some(here) = fields.get("sluice") else {
         let detail = "the first line is missing: `sluice: 1` says which form this file has";
-        faults.push(fields.place.fault("missing_field", detail));
+        faults.push(fields.place.fault(codes::MISSING_FIELD, detail));
         return;
     };
     if here.json(faults).is_some_and(|version| version != 1) {
         let detail = "this version of Sluice reads files of the form 1: `sluice: 1`";
-        faults.push(here.place.fault("unknown_version", detail));
+        faults.push(here.place.fault(codes::UNKNOWN_VERSION, detail));
     }
 }
 
@@ -193,7 +194,7 @@ fn once<'a>(what: &str, names: impl Iterator<Item = &'a At<String>>, faults: &mu
                 name.value,
                 first.words()
             );
-            faults.push(name.place.fault("duplicate", detail));
+            faults.push(name.place.fault(codes::DUPLICATE, detail));
             continue;
         }
         seen.insert(key(&name.value), &name.place);
@@ -208,6 +209,6 @@ fn named(fields: &Fields<'_>, field: &str, faults: &mut Faults) -> Option<At<Str
 /// A text with references.
 fn template(text: &At<String>, faults: &mut Faults) -> Option<At<Template>> {
     text.read(faults, |text| {
-        Template::parse(text).map_err(|words| Fault::new("", "bad_reference", words))
+        Template::parse(text).map_err(|words| Fault::new("", codes::BAD_REFERENCE, words))
     })
 }

@@ -6,6 +6,7 @@ use sluice_limits::{CounterKey, session_owner};
 
 use super::away;
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::error::Faults;
 use crate::{Control, ControlError, Fault, PolicyManager};
 
@@ -31,7 +32,7 @@ pub struct CounterForm {
 fn one_of<T: std::str::FromStr>(pointer: &str, text: &str, words: &str) -> Result<T, Fault> {
     let detail =
         || format!("`{}` is not one of {words}", text.chars().take(40).collect::<String>());
-    text.parse().map_err(|_| Fault::new(pointer, "unknown_value", detail()))
+    text.parse().map_err(|_| Fault::new(pointer, codes::UNKNOWN_VALUE, detail()))
 }
 
 fn counter_name(text: &str) -> Result<String, Fault> {
@@ -40,7 +41,11 @@ fn counter_name(text: &str) -> Result<String, Fault> {
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_.-".contains(&b));
     let detail = "a counter's name is 1 to 64 of a-z, 0-9, `_`, `.` and `-`";
-    if fits { Ok(text.to_owned()) } else { Err(Fault::new("/counter", "invalid_name", detail)) }
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(Fault::new("/counter", codes::INVALID_NAME, detail))
+    }
 }
 
 impl Control {
@@ -102,18 +107,18 @@ impl Control {
         let mut faults = Faults::default();
         let counter = faults.take(counter_name(&form.counter));
         let window = form.window.parse::<Window>();
-        let window =
-            faults.take(window.map_err(|e| Fault::new("/window", "invalid_window", e.to_string())));
+        let window = faults
+            .take(window.map_err(|e| Fault::new("/window", codes::INVALID_WINDOW, e.to_string())));
         let reset = form.reset.as_deref().unwrap_or("sliding");
         let reset = faults.take(one_of::<Reset>("/reset", reset, "sliding, calendar"));
         let scopes = "grant, session, server, workspace";
         let scope = faults.take(one_of::<Scope>("/scope", &form.scope, scopes));
         if form.session.as_ref().is_some_and(|session| session.len() > MAX_SESSION) {
-            faults.push(Fault::new("/session", "too_long", "no session has so long an id"));
+            faults.push(Fault::new("/session", codes::TOO_LONG, "no session has so long an id"));
         }
         let needed = |pointer: &str, scope: Scope| {
             let detail = format!("a counter of scope {scope} needs it");
-            Fault::new(pointer, "missing", detail)
+            Fault::new(pointer, codes::MISSING, detail)
         };
         let owner = match scope {
             Some(scope @ (Scope::Grant | Scope::Session)) => {

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::deliver::CLAIM;
 use super::{About, Body, To, payload};
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::page::{Page, PageOf};
 use crate::throttle::after;
 use crate::{Admin, Control, ControlError};
@@ -116,7 +117,11 @@ impl Control {
         let delivery = found.ok_or(ControlError::NotFound("delivery"))?;
         if !outbox::replay(conn, workspace, id, after(now, REPLAYED_FOR), now).await? {
             let detail = "it is still waiting to be sent".to_owned();
-            return Err(ControlError::Conflict { code: "still_waiting", pointer: None, detail });
+            return Err(ControlError::Conflict {
+                code: codes::STILL_WAITING,
+                pointer: None,
+                detail,
+            });
         }
         let (object, what) = (id.to_string(), json!({"was": delivery.status}));
         let event = Event::new("delivery.replay", ("delivery", &object, &delivery.topic));
@@ -141,7 +146,11 @@ impl Control {
         let endpoint = found.ok_or(ControlError::NotFound("endpoint"))?;
         if !endpoint.enabled {
             let detail = "the endpoint is switched off; switch it on first".to_owned();
-            return Err(ControlError::Conflict { code: "endpoint_off", pointer: None, detail });
+            return Err(ControlError::Conflict {
+                code: codes::ENDPOINT_OFF,
+                pointer: None,
+                detail,
+            });
         }
         let body = Body::Http(payload::test(endpoint.kind, &admin.slug, &page, now).to_string());
         // Of no use later: a failure is told at once and not tried again.

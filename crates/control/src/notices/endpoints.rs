@@ -11,6 +11,7 @@ use url::Url;
 
 use super::{EndpointColumn, endpoint_place};
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::error::Faults;
 use crate::page::{Page, PageOf};
 use crate::throttle::after;
@@ -98,7 +99,7 @@ fn usual(kind: EndpointKind) -> Vec<Notice> {
 fn checked_notices(pointer: &str, notices: Vec<Notice>) -> Result<Vec<Notice>, Fault> {
     if notices.contains(&Notice::Test) {
         let detail = "`test` is sent by the test button, not chosen";
-        return Err(Fault::new(pointer, "not_an_event", detail));
+        return Err(Fault::new(pointer, codes::NOT_AN_EVENT, detail));
     }
     let mut notices = notices;
     notices.sort_unstable();
@@ -116,7 +117,7 @@ impl Control {
         let url = self.check_url(pointer, text).await?;
         if url.scheme() != "https" && !self.inner.upstream.allows_private() {
             let detail = "messages are sent over https: only; write an address that begins with it";
-            return Err(Fault::new(pointer, "url_scheme", detail));
+            return Err(Fault::new(pointer, codes::URL_SCHEME, detail));
         }
         Ok(url)
     }
@@ -252,7 +253,7 @@ impl Control {
         let Some(old) = endpoint.sealed_secret.as_deref() else {
             let detail =
                 "only webhooks have a secret; a channel's address is its secret".to_owned();
-            return Err(ControlError::Conflict { code: "no_secret", pointer: None, detail });
+            return Err(ControlError::Conflict { code: codes::NO_SECRET, pointer: None, detail });
         };
         let place = endpoint_place(workspace, id, EndpointColumn::Secret);
         let old = self.inner.vault.open(place, old).map_err(ControlError::internal)?;

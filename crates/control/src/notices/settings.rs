@@ -5,6 +5,7 @@ use serde_json::json;
 use sluice_store::{outbox, workspaces};
 
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::{Admin, Control, ControlError, Viewer};
 
 /// The longest that a call may wait before others are told.
@@ -46,7 +47,7 @@ impl Control {
     ) -> Result<(), ControlError> {
         if after.is_some_and(|after| !(MIN_ESCALATION..=MAX_ESCALATION).contains(&after)) {
             let detail = "give 1 minute to 7 days, or nothing for never";
-            return Err(ControlError::invalid("/escalate_after", "out_of_range", detail));
+            return Err(ControlError::invalid("/escalate_after", codes::OUT_OF_RANGE, detail));
         }
         let now = self.now();
         let mut tx = self.begin_in(admin.workspace).await?;

@@ -6,6 +6,7 @@ use sluice_store::{admin_events, workspaces};
 
 use super::Operator;
 use crate::audit::hex;
+use crate::codes;
 use crate::{ControlError, EventView};
 
 /// Events that are read in one go.
@@ -81,7 +82,7 @@ impl Operator {
         if let Some(head) = head {
             let noted = unhex(head).ok_or_else(|| {
                 let detail = "this is no hash of an event: 64 hexadecimal digits";
-                ControlError::invalid("/head", "bad_hash", detail)
+                ControlError::invalid("/head", codes::BAD_HASH, detail)
             })?;
             if admin_events::find_by_hash(conn, workspace, &noted).await?.is_none() {
                 let words = "no event has the hash that was noted: events were cut off at the end, \

@@ -13,6 +13,7 @@ use sluice_vault::{TokenHash, TokenKind, parse_token};
 use super::Operator;
 use crate::ControlError;
 use crate::audit::{Event, record_operator};
+use crate::codes;
 
 /// What a token was, for the operator. Never the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Operator {
     pub async fn revoke_token(&self, token: &SecretString) -> Result<Leaked, ControlError> {
         let Some((kind, hash)) = parse_token(token.expose_secret().trim()) else {
             let detail = "this is no token of Sluice; its checksum is wrong, or a part is missing";
-            return Err(ControlError::invalid("/token", "bad_token", detail));
+            return Err(ControlError::invalid("/token", codes::BAD_TOKEN, detail));
         };
         let now = self.now();
         let mut tx = self.db.begin().await?;

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{Provider, Vouched, refuse};
 use crate::accounts::{Entry, Origin, admit, login_only};
 use crate::audit::{Event, record_account};
+use crate::codes;
 use crate::{Actor, Control, ControlError, Signup, text};
 
 /// An identity of the caller.
@@ -28,7 +29,7 @@ pub struct IdentityView {
 fn taken(provider: &Provider) -> ControlError {
     let label = &provider.label;
     ControlError::Conflict {
-        code: "identity_taken",
+        code: codes::IDENTITY_TAKEN,
         pointer: None,
         detail: format!(
             "this {label} account is linked to another account here, or yours has another one of {label}"
@@ -62,7 +63,7 @@ impl Control {
         };
         let user = user.filter(|user| !user.disabled);
         let user =
-            user.ok_or_else(|| refuse("account_disabled", "this account is switched off"))?;
+            user.ok_or_else(|| refuse(codes::ACCOUNT_DISABLED, "this account is switched off"))?;
         let entry = admit(&mut tx.conn(), &user, from, Some(&provider.issuer), now).await?;
         tx.commit().await?;
         Ok(entry)
@@ -94,7 +95,7 @@ impl Control {
             let detail = format!(
                 "there is an account for {email}; sign in to it, then link {label} on the account's page"
             );
-            return Err(refuse("link_first", detail));
+            return Err(refuse(codes::LINK_FIRST, detail));
         }
         let user = users::create(conn, email, &name, None, now).await?;
         users::set_verified(conn, user.id, now).await?;
@@ -153,7 +154,7 @@ impl Control {
         let user = users::find(conn, actor.user).await?.ok_or(ControlError::NotFound("account"))?;
         if all.len() == 1 && user.password_hash.is_none() && !self.can_mail() {
             return Err(ControlError::Conflict {
-                code: "last_way_in",
+                code: codes::LAST_WAY_IN,
                 pointer: None,
                 detail:
                     "this is the only way into your account; ask the operator for a password first"
@@ -204,7 +205,7 @@ fn own_email(provider: &Provider, vouched: &Vouched) -> Result<String, ControlEr
         let detail = format!(
             "{label} does not say that your e-mail address is verified; verify it there first"
         );
-        refuse("email_unverified", detail)
+        refuse(codes::EMAIL_UNVERIFIED, detail)
     })?;
     text::email("/email", email).map_err(|fault| ControlError::Invalid(vec![fault]))
 }

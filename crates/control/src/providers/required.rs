@@ -7,6 +7,7 @@ use sluice_store::{Conn, login_sessions, members};
 
 use super::{Provider, refuse};
 use crate::audit::{self, Event};
+use crate::codes;
 use crate::{Actor, Admin, Control, ControlError, Proof, Viewer};
 
 const KEY: &str = "required_issuer";
@@ -59,7 +60,7 @@ impl Control {
                 "this workspace asks you to sign in by {issuer}, which is set up here no more; the operator lifts that with `sluice admin lift-provider`"
             ),
         };
-        Err(refuse("provider_required", detail))
+        Err(refuse(codes::PROVIDER_REQUIRED, detail))
     }
 
     fn provider_at(&self, issuer: &str) -> Option<&Provider> {
@@ -105,7 +106,7 @@ impl Control {
             let found = self.providers().iter().find(|one| one.name == name || one.issuer == name);
             found.ok_or_else(|| {
                 let detail = "there is no such sign-in provider here; the operator sets them up";
-                ControlError::invalid("/provider", "unknown_provider", detail)
+                ControlError::invalid("/provider", codes::UNKNOWN_PROVIDER, detail)
             })
         };
         let provider = name.map(named).transpose()?;
@@ -152,5 +153,9 @@ async fn somebody_comes_by(
     if comes {
         return Ok(());
     }
-    Err(ControlError::Conflict { code: "come_by_it_first", pointer: Some("/provider"), detail })
+    Err(ControlError::Conflict {
+        code: codes::COME_BY_IT_FIRST,
+        pointer: Some("/provider"),
+        detail,
+    })
 }

@@ -6,6 +6,7 @@ use sluice_upstream::Target;
 use sluice_vault::UpstreamHeaders;
 use url::Url;
 
+use crate::codes::{self, ProblemCode};
 use crate::{Admin, Control, Fault};
 
 /// What is shown in the place of a secret.
@@ -53,30 +54,30 @@ pub(crate) fn new(form: &AuthForm) -> Result<UpstreamHeaders, Fault> {
 
 fn nothing_behind(name: &str) -> Fault {
     let detail = format!("there is no stored value behind the mask of `{name}`; type the value");
-    Fault::new(pointer(name), "masked", detail)
+    Fault::new(pointer(name), codes::MASKED, detail)
 }
 
 pub(crate) fn check(pairs: &[(String, SecretString)]) -> Result<(), Fault> {
     if pairs.len() > MAX_HEADERS {
         let detail = format!("a server has at most {MAX_HEADERS} headers");
-        return Err(Fault::new("/auth/headers", "too_many", detail));
+        return Err(Fault::new("/auth/headers", codes::TOO_MANY, detail));
     }
     for (index, (name, value)) in pairs.iter().enumerate() {
-        let at = |code: &'static str, detail: String| Err(Fault::new(pointer(name), code, detail));
+        let at = |code: ProblemCode, detail: String| Err(Fault::new(pointer(name), code, detail));
         if name.len() > MAX_NAME_BYTES || value.expose_secret().len() > MAX_VALUE_BYTES {
-            return at("too_long", "the header is too long".to_owned());
+            return at(codes::TOO_LONG, "the header is too long".to_owned());
         }
         if value.expose_secret().is_empty() {
-            return at("required", format!("give `{name}` a value"));
+            return at(codes::REQUIRED, format!("give `{name}` a value"));
         }
         if Target::header(name, value).is_none() {
             return at(
-                "bad_header",
+                codes::BAD_HEADER,
                 format!("`{name}` cannot be sent as a header with this value"),
             );
         }
         if pairs[..index].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
-            return at("duplicate", format!("`{name}` is there twice"));
+            return at(codes::DUPLICATE, format!("`{name}` is there twice"));
         }
     }
     Ok(())
@@ -89,7 +90,7 @@ pub(super) fn stay_home(before: &Server, url: Option<&str>) -> Result<(), Fault>
     if moves && before.sealed_headers.is_some() {
         let detail = "the new address is another server, which must not get the stored \
                       credentials: type them again, or remove them";
-        return Err(Fault::new("/auth", "credentials_would_move", detail));
+        return Err(Fault::new("/auth", codes::CREDENTIALS_WOULD_MOVE, detail));
     }
     Ok(())
 }
@@ -113,7 +114,7 @@ impl Control {
                 .inner
                 .vault
                 .open_headers(admin.workspace, before.id, sealed)
-                .map_err(|error| Fault::new("/auth", "sealed", error.to_string()))?,
+                .map_err(|error| Fault::new("/auth", codes::SEALED, error.to_string()))?,
             _ => UpstreamHeaders::default(),
         };
         let kept = |(name, value): &(String, SecretString)| {

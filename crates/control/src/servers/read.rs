@@ -6,6 +6,7 @@ use sluice_store::servers::{self, Health, Server};
 use sluice_store::tools::{self, ReadChanges, ReadTool};
 use sluice_upstream::{Target, ToolsRead, definition_hash};
 
+use crate::codes::{self, ProblemCode};
 use crate::{Admin, Control, ControlError};
 
 /// What a read of the tools changed, by name.
@@ -15,14 +16,14 @@ pub type ReadReport = ReadChanges;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadFailure {
     /// A stable word.
-    pub code: String,
+    pub code: ProblemCode,
     /// What happened and what to do.
     pub words: String,
 }
 
 impl From<ReadFailure> for ControlError {
     fn from(failure: ReadFailure) -> Self {
-        Self::Upstream { code: failure.code.into(), words: failure.words }
+        Self::Upstream { code: failure.code, words: failure.words }
     }
 }
 
@@ -102,10 +103,10 @@ impl Control {
             }
             Err(failure) => failure,
         };
-        let health = Health::Failed { code: &failure.code, words: &failure.words };
+        let health = Health::Failed { code: failure.code.as_str(), words: &failure.words };
         servers::set_health(conn, workspace, server.id, health, now).await?;
         tx.commit().await?;
-        tracing::info!(%workspace, server = %server.id, code = failure.code, "Could not read tools");
+        tracing::info!(%workspace, server = %server.id, code = %failure.code, "Could not read tools");
         Ok(Err(failure))
     }
 
@@ -120,11 +121,11 @@ impl Control {
             server.revision,
         )
         .map_err(|error| ReadFailure {
-            code: "server_unusable".to_owned(),
+            code: codes::SERVER_UNUSABLE,
             words: format!("{error}; edit the server's address or credentials"),
         })?;
         self.inner.upstream.read_tools(&target, self.now()).await.map_err(|error| ReadFailure {
-            code: error.code().to_owned(),
+            code: ProblemCode::of(error.code()),
             words: format!("{error}. {}", error.advice()),
         })
     }

@@ -5,6 +5,7 @@ use sluice_domain::{
 };
 
 use crate::Fault;
+use crate::codes;
 use crate::error::Faults;
 
 /// What of a server's settings an edit names.
@@ -81,7 +82,7 @@ impl SettingsPatch {
         ] {
             if value.is_some_and(|value| !(least..=most).contains(&value)) {
                 let detail = format!("this is from {least} to {most} seconds");
-                faults.push(Fault::new(format!("/{name}"), "out_of_range", detail));
+                faults.push(Fault::new(format!("/{name}"), codes::OUT_OF_RANGE, detail));
             }
         }
         set(&mut settings.transport, self.transport);

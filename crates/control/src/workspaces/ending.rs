@@ -9,6 +9,7 @@ use sluice_store::workspaces;
 use crate::accounts::login_only;
 use crate::audit::{self, Event, record_operator};
 use crate::catalogue::share;
+use crate::codes;
 use crate::members::changed;
 use crate::throttle::after;
 use crate::{Actor, Admin, Control, ControlError};
@@ -41,7 +42,7 @@ impl Control {
     ) -> Result<DateTime<Utc>, ControlError> {
         if typed.trim() != admin.slug {
             let detail = format!("type `{}`, the workspace's address, to delete it", admin.slug);
-            return Err(ControlError::invalid("/confirm", "not_confirmed", detail));
+            return Err(ControlError::invalid("/confirm", codes::NOT_CONFIRMED, detail));
         }
         let now = self.now();
         let mut tx = self.begin_in(admin.workspace).await?;
@@ -111,14 +112,14 @@ impl Control {
         let own = admin.actor.user;
         if to == own {
             let detail = "this is you; choose another member";
-            return Err(ControlError::invalid("/member", "is_self", detail));
+            return Err(ControlError::invalid("/member", codes::IS_SELF, detail));
         }
         let now = self.now();
         let mut tx = self.begin_in(admin.workspace).await?;
         let conn = &mut tx.conn();
         if members::role(conn, admin.workspace, to).await?.is_none() {
             let detail = "this person is no member; invite them first";
-            return Err(ControlError::invalid("/member", "unknown_member", detail));
+            return Err(ControlError::invalid("/member", codes::UNKNOWN_MEMBER, detail));
         }
         changed(members::set_role(conn, admin.workspace, to, Role::Admin, now).await?)?;
         let left: MemberChange = match stay {

@@ -144,7 +144,7 @@ on_both! {
             let mut refused = String::new();
             for _ in 0..6 {
                 if let Err(error) = world.control.ask_link(email, LinkPurpose::SignIn, &origin()).await {
-                    refused = error.code().to_owned();
+                    refused = error.code().to_string();
                 }
             }
             assert_eq!(refused, "too_many_attempts", "{email}");

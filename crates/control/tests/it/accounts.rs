@@ -90,7 +90,7 @@ on_both! {
             next: String::new(),
         };
         let refused = world.control.sign_up(form, &origin()).await.expect_err("refused");
-        let faults: Vec<_> = refused.faults().into_iter().map(|f| (f.pointer, f.code.into_owned())).collect();
+        let faults: Vec<_> = refused.faults().into_iter().map(|f| (f.pointer, f.code.to_string())).collect();
         let expected = [("/email", "bad_email"), ("/name", "invisible_character"), ("/password", "too_short")];
         assert_eq!(faults, expected.map(|(p, c)| (p.to_owned(), c.to_owned())));
     }

@@ -265,5 +265,5 @@ impl World {
 
 /// The code of a refusal.
 pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, ControlError>) -> String {
-    result.expect_err("refused").code().to_owned()
+    result.expect_err("refused").code().to_string()
 }

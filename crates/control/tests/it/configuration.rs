@@ -252,7 +252,7 @@ on_both! {
         let ready = plan(&world, &admin, &files, &options()).await;
         let full = &mut |_: &NewGrantToken| Err(std::io::Error::other("disk full"));
         let halted = world.control.apply_configuration(&admin, ready, full).await.expect_err("halts");
-        assert_eq!((halted.at.as_str(), halted.done, halted.error.code()), ("grant sandbox / ci", 2, "token_not_kept"));
+        assert_eq!((halted.at.as_str(), halted.done, halted.error.code().as_str()), ("grant sandbox / ci", 2, "token_not_kept"));
         assert_eq!(grant_labelled(&world, &admin, "ci").await, None, "it was revoked again");
         let rest = plan(&world, &admin, &files, &options()).await;
         assert_eq!(did(&rest, Action::Create), ["grant sandbox / ci"], "the next run goes on from there");

@@ -194,7 +194,7 @@ on_both! {
         ] {
             let error = apply(&file(domains)).await.expect_err(domains);
             let fault = &error.faults()[0];
-            assert_eq!((fault.code.as_ref(), fault.line.is_some()), (refused, true), "{domains}");
+            assert_eq!((fault.code.as_str(), fault.line.is_some()), (refused, true), "{domains}");
         }
         // Changed by hand it is not overwritten in silence.
         let by_hand = world.control.join_domains(&admin).await.expect("lists")[0].id;

@@ -236,7 +236,7 @@ on_both! {
         let inner = world.connect(&admin, "inner").await.server.id;
         let refused = world.control.edit_server(&admin, inner, None, agreeing(true)).await.expect_err("it is inside");
         let sluice_control::ControlError::Invalid(faults) = &refused else { panic!("{refused:?}") };
-        assert_eq!((faults[0].pointer.as_str(), faults[0].code.as_ref()), ("/publish_tools", "not_public"));
+        assert_eq!((faults[0].pointer.as_str(), faults[0].code.as_str()), ("/publish_tools", "not_public"));
         // A public name that leads inside is not public, whatever the operator allows.
         let server = public.connect(&admin, "Burrow", true).await;
         let inside = world.leading(&public.front, "10.9.8.7");

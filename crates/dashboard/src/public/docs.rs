@@ -58,12 +58,18 @@ pub(crate) struct DocPage {
 /// Stands in the page of metrics for the list in the code.
 const METRICS: &str = "<!-- every metric -->\n";
 
+/// Stands in the page of the API for the list in the code.
+const CODES: &str = "<!-- every problem code -->\n";
+
 static PAGES: LazyLock<Vec<DocPage>> = LazyLock::new(|| {
     let mut pages: Vec<DocPage> = FILES
         .files()
         .filter_map(|file| {
             let slug = file.path().file_stem()?.to_str()?.to_owned();
-            let markdown = file.contents_utf8()?.replace(METRICS, &sluice_domain::metrics::page());
+            let markdown = file
+                .contents_utf8()?
+                .replace(METRICS, &sluice_domain::metrics::page())
+                .replace(CODES, &sluice_control::codes::page());
             Some(DocPage { slug, text: markdown::render(&markdown), markdown })
         })
         .collect();
@@ -139,4 +145,21 @@ pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response 
         next: pages().get(at + 1),
         picture: picture(&doc.slug),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_of_a_problem_has_its_anchor() {
+        let api = pages().iter().find(|page| page.slug == "api").expect("the page");
+        let mut count = 0;
+        for (code, _) in sluice_control::codes::GROUPS.iter().flat_map(|(_, codes)| *codes) {
+            let anchor = format!("<a id=\"{code}\" href=\"#{code}\">");
+            assert_eq!(api.text.body.0.matches(&anchor).count(), 1, "{code}");
+            count += 1;
+        }
+        assert_eq!(api.text.body.0.matches("<a id=").count(), count);
+    }
 }

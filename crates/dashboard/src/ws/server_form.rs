@@ -1,6 +1,7 @@
 //! The form of a server's settings, read field by field.
 
 use secrecy::SecretString;
+use sluice_control::codes;
 use sluice_control::{AuthForm, Fault, MASK, ServerPatch, SettingsPatch};
 use sluice_domain::{Access, Methods, OnDrift, Transport, UnknownTools, ValidateArguments};
 use sluice_web::FormFields;
@@ -17,7 +18,7 @@ impl Reader<'_> {
     fn read<T: std::str::FromStr>(&mut self, name: &str, otherwise: &str) -> Option<T> {
         let read = self.fields.get(name).trim().parse().ok();
         if read.is_none() {
-            self.wrong.push(Fault::new(format!("/{name}"), "invalid", otherwise));
+            self.wrong.push(Fault::new(format!("/{name}"), codes::INVALID, otherwise));
         }
         read
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use sluice_control::codes;
 use sluice_control::{Control, ControlError, Viewer};
 use sluice_domain::UserId;
 
@@ -47,7 +48,7 @@ impl Watchers {
             } else {
                 "too many logs are followed live just now; try again in a minute".to_owned()
             };
-            let (code, retry_after_s) = ("too_many_streams", Some(60));
+            let (code, retry_after_s) = (codes::TOO_MANY_STREAMS, Some(60));
             return Err(ControlError::TooMany { code, retry_after_s, detail });
         }
         *held.entry(user).or_default() += 1;

@@ -7,6 +7,7 @@ use axum::middleware::from_fn;
 use axum::routing::get;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
+use sluice_control::ProblemCode;
 use sluice_web::Problem;
 use tower::ServiceExt;
 
@@ -17,12 +18,18 @@ use crate::world::World;
 const SAID: &str = "this is what happened";
 
 /// Status, code, title of the page, and what to do.
-const PAGES: [(u16, &str, &str, &str); 9] = [
+const PAGES: [(u16, &str, &str, &str); 10] = [
     (403, "role_too_low", "This is not open to you", "Ask an admin of the workspace"),
     (404, "not_found", "There is no such page", "It may have been deleted"),
     (409, "conflict", "Someone was faster", "reload the page to see how it stands now"),
     (412, "stale", "Someone was faster", "make the change again"),
     (413, "too_large", "That was too long", "send less at once"),
+    (
+        421,
+        "wrong_host",
+        "Sluice does not answer to this name",
+        "The operator can add the name with --allowed-hosts",
+    ),
     (422, "invalid_form", "That request could not be read", "Nothing was saved"),
     (429, "rate_limited", "Too many tries", "Wait 7 seconds, then reload this page"),
     (500, "internal", "Something broke", "give the operator the request id"),
@@ -31,7 +38,7 @@ const PAGES: [(u16, &str, &str, &str); 9] = [
 
 async fn broken(Path((status, code)): Path<(u16, String)>) -> Problem {
     let status = StatusCode::from_u16(status).expect("a status");
-    let mut problem = Problem::new(status, code, SAID);
+    let mut problem = Problem::new(status, ProblemCode::of(&code), SAID);
     problem.retry_after_s = (status == StatusCode::TOO_MANY_REQUESTS).then_some(7);
     problem
 }

@@ -12,6 +12,7 @@ use sluice_vault::{Assertion, PasskeyError, PasskeyKey, TokenKind, asserted, par
 use super::PasskeyQuestion;
 use crate::accounts::entry::{open, over};
 use crate::accounts::{LoggedIn, Origin, note_failure};
+use crate::codes;
 use crate::{Control, ControlError};
 
 /// What came back of a sign-in, in base64url.
@@ -33,7 +34,7 @@ pub struct PasskeyAnswer {
 /// The same for a passkey that nobody has, one that is another's, and a wrong answer.
 fn refused() -> ControlError {
     ControlError::Unauthenticated {
-        code: "bad_passkey",
+        code: codes::BAD_PASSKEY,
         detail: "this passkey was not accepted; try again, or sign in another way",
     }
 }

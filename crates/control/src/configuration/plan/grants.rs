@@ -10,6 +10,7 @@ use super::super::wanted::{WantedGrant, WantedServer, key};
 use super::policies::path;
 use super::{Action, FieldChange, Item, PlannedChange, Planner, field};
 use crate::api_tokens::in_future;
+use crate::codes;
 use crate::{GrantForm, GrantPatch};
 
 impl Planner<'_> {
@@ -63,7 +64,7 @@ impl Planner<'_> {
         let meant = sluice_policy::nearest(name, all);
         let server = &server.name.value;
         let mut fault = policy.place.fault(
-            "unknown_policy",
+            codes::UNKNOWN_POLICY,
             match meant {
                 Some(meant) => {
                     format!("`{server}` has no policy `{name}`; did you mean `{meant}`?")

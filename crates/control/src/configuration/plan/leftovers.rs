@@ -12,6 +12,8 @@ use super::super::step::Step;
 use super::super::walk::Place;
 use super::{Action, Item, PlannedChange, Planner};
 
+use crate::codes;
+
 impl Planner<'_> {
     pub(super) fn leftovers(&mut self) {
         let current = self.current;
@@ -60,7 +62,7 @@ impl Planner<'_> {
                  were never applied; delete them by hand first, or keep the server in the files",
                 row.name
             );
-            self.faults.push(Place::top().fault("not_only_ours", detail));
+            self.faults.push(Place::top().fault(codes::NOT_ONLY_OURS, detail));
         }
         let step = Step::DeleteServer(row.id, row.revision);
         let (id, state) = (row.id.uuid(), server.state());
@@ -93,7 +95,7 @@ impl Planner<'_> {
                     server.row.name,
                     users.join(", ")
                 );
-                self.faults.push(Place::top().fault("in_use", detail));
+                self.faults.push(Place::top().fault(codes::IN_USE, detail));
             }
         }
         let state = policy_state(&policy.name, &policy.document);

@@ -8,6 +8,7 @@ use super::super::current::{CurrentServer, policy_state};
 use super::super::step::Step;
 use super::super::wanted::{WantedPolicy, WantedServer, key};
 use super::{Action, Item, PlannedChange, Planner, field};
+use crate::codes::{self, ProblemCode};
 use crate::policies::known_tools;
 use crate::{ControlError, Fault, PolicyForm};
 
@@ -119,7 +120,11 @@ impl Planner<'_> {
                 shown.notes.push(format!("{place}: {}", problem.message));
                 continue;
             }
-            let fault = Fault::new(problem.pointer.clone(), problem.code, problem.message.clone());
+            let fault = Fault::new(
+                problem.pointer.clone(),
+                ProblemCode::of(problem.code),
+                problem.message.clone(),
+            );
             let fault = Fault { suggestion: problem.suggestion.clone(), ..fault };
             self.faults.push(if let Some(file) = &document.file {
                 let (line, column) = (Some(problem.line), Some(problem.column));
@@ -153,7 +158,7 @@ impl Planner<'_> {
                     let detail = format!(
                         "`{other}` is this server's policy of the button already; there is one"
                     );
-                    self.faults.push(policy.name.place.fault("second_button", detail));
+                    self.faults.push(policy.name.place.fault(codes::SECOND_BUTTON, detail));
                 }
                 _ => other = Some(name.clone()),
             }

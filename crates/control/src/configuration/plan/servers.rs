@@ -11,6 +11,7 @@ use super::super::template::{Filled, Reference, Template};
 use super::super::walk::At;
 use super::super::wanted::{Wanted, WantedServer, key};
 use super::{Action, FieldChange, Item, PlannedChange, Planner, field};
+use crate::codes;
 use crate::servers::{headers, masked};
 use crate::{AuthForm, ControlError, MASK, ServerForm, ServerPatch, SettingsPatch};
 
@@ -91,7 +92,7 @@ impl<'a> Planner<'a> {
         {
             let detail = "the address leads to another server, which must not get the stored \
                           credentials: give this reference its value";
-            self.faults.push(kept.place.fault("credentials_would_move", detail));
+            self.faults.push(kept.place.fault(codes::CREDENTIALS_WOULD_MOVE, detail));
             whole = false;
         }
         whole.then(|| Filling { url, headers: pairs, kept_header: kept.is_some(), notes })
@@ -118,12 +119,12 @@ impl<'a> Planner<'a> {
             Some(_) => {
                 let detail =
                     format!("{names} has no value, and the stored value is of another form");
-                self.faults.push(wanted.place.fault("unset_reference", detail));
+                self.faults.push(wanted.place.fault(codes::UNSET_REFERENCE, detail));
                 None
             }
             None => {
                 let detail = format!("{names} has no value, and none is stored yet");
-                self.faults.push(wanted.place.fault("unset_reference", detail));
+                self.faults.push(wanted.place.fault(codes::UNSET_REFERENCE, detail));
                 None
             }
         }

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use super::super::walk::Here;
 use super::{WantedGrant, named};
 use crate::Fault;
+use crate::codes;
 use crate::error::Faults;
 use crate::grants::networks;
 
@@ -34,6 +35,6 @@ fn time(text: &str) -> Result<DateTime<Utc>, Fault> {
     let read = DateTime::parse_from_rfc3339(text).ok().map(|at| at.to_utc());
     read.and_then(|at| DateTime::from_timestamp_micros(at.timestamp_micros())).ok_or_else(|| {
         let detail = "this is no time; one looks like 2027-01-31T00:00:00Z";
-        Fault::new("", "invalid", detail)
+        Fault::new("", codes::INVALID, detail)
     })
 }

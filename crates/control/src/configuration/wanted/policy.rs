@@ -8,6 +8,7 @@ use sluice_domain::PolicyKind;
 use super::super::walk::{At, Fields, Here};
 use super::{Document, WantedPolicy, named};
 use crate::Fault;
+use crate::codes;
 use crate::error::Faults;
 
 pub(super) fn read(
@@ -19,7 +20,8 @@ pub(super) fn read(
     let name = named(&fields, "name", faults);
     let kind = fields.text("kind", faults).and_then(|kind| {
         kind.read(faults, |kind| {
-            kind.parse::<PolicyKind>().map_err(|error| Fault::new("", "invalid", error.to_string()))
+            kind.parse::<PolicyKind>()
+                .map_err(|error| Fault::new("", codes::INVALID, error.to_string()))
         })
     });
     let document = document(&fields, files, faults);
@@ -41,7 +43,9 @@ fn document(
                 Some(text) => text.clone(),
                 None if files.is_empty() => String::new(),
                 None => {
-                    faults.push(place.fault("missing_file", format!("there is no file `{file}`")));
+                    faults.push(
+                        place.fault(codes::MISSING_FILE, format!("there is no file `{file}`")),
+                    );
                     return None;
                 }
             };
@@ -51,19 +55,19 @@ fn document(
             let Some(At { value: text, place }) = block.text(&mut Faults::default()) else {
                 let detail = "write the document as JSON text (`document: |`, then the JSON \
                               indented), or put it into a file of its own (`file:`)";
-                faults.push(block.place.fault("document_text", detail));
+                faults.push(block.place.fault(codes::DOCUMENT_TEXT, detail));
                 return None;
             };
             Some(Document { text, place, file: None })
         }
         (Some(_), Some(_)) => {
             let detail = "a policy has a `file` or a `document`, not both";
-            faults.push(fields.place.fault("two_documents", detail));
+            faults.push(fields.place.fault(codes::TWO_DOCUMENTS, detail));
             None
         }
         (None, None) => {
             let detail = "`file` is missing: the policy's document";
-            faults.push(fields.place.fault("missing_field", detail));
+            faults.push(fields.place.fault(codes::MISSING_FIELD, detail));
             None
         }
     }
@@ -78,5 +82,5 @@ fn path(name: &str) -> Result<String, Fault> {
         return Ok(name.to_owned());
     }
     let detail = "a policy's file lies beside the main file or below it, such as `policies/a.json`";
-    Err(Fault::new("", "bad_path", detail))
+    Err(Fault::new("", codes::BAD_PATH, detail))
 }

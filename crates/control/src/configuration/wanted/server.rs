@@ -7,6 +7,7 @@ use sluice_domain::{ServerSettings, looks_secret, names_secret};
 use super::super::template::Template;
 use super::super::walk::{At, Fields, Here, unknown};
 use super::{WantedHeader, WantedServer, grant, named, once, policy, template};
+use crate::codes;
 use crate::error::Faults;
 use crate::servers::SettingsPatch;
 
@@ -39,7 +40,7 @@ fn address(url: &At<String>, faults: &mut Faults) -> Option<At<Template>> {
         url.value.start().split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?']));
     if !url.value.is_literal() && !host {
         let detail = "a reference may stand in the address's path or query, not in its host";
-        faults.push(url.place.fault("bad_reference", detail));
+        faults.push(url.place.fault(codes::BAD_REFERENCE, detail));
         return None;
     }
     Some(url)
@@ -58,7 +59,7 @@ fn headers(fields: &Fields<'_>, faults: &mut Faults) -> Vec<WantedHeader> {
                 "the value of `{name}` stands here in plain text; write `${{env:NAME}}` and give \
                  the value when you apply"
             );
-            faults.push(value.place.fault("secret_in_file", detail));
+            faults.push(value.place.fault(codes::SECRET_IN_FILE, detail));
             continue;
         }
         headers.push(WantedHeader { name: name.to_owned(), value });
@@ -84,7 +85,7 @@ fn settings(fields: &Fields<'_>, faults: &mut Faults) -> ServerSettings {
                     faults.push(value.place.adopt(fault));
                 }
             }
-            Err(error) => faults.push(value.place.fault("invalid", error.to_string())),
+            Err(error) => faults.push(value.place.fault(codes::INVALID, error.to_string())),
         }
     }
     settings

@@ -109,7 +109,7 @@ on_both! {
         world.control.create_grant(&admin, server, form).await.expect("grants");
         let prune = Options { prune: true, ..options() };
         let faults = |plan: Result<sluice_control::configuration::Plan, sluice_control::ControlError>| {
-            plan.expect_err("refused").faults().into_iter().map(|fault| fault.code.into_owned()).collect::<Vec<_>>()
+            plan.expect_err("refused").faults().into_iter().map(|fault| fault.code.to_string()).collect::<Vec<_>>()
         };
         let empty = files_of("sluice: 1\n");
         let all = world.control.plan_configuration(&admin, &empty, &token(), &prune).await;

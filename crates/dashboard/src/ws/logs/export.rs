@@ -2,6 +2,7 @@
 
 use axum::extract::Query;
 use axum::response::IntoResponse as _;
+use sluice_control::codes;
 use sluice_control::{Fault, Viewer};
 use sluice_web::export::{self, Format};
 use sluice_web::{OwnSite, Problem};
@@ -24,7 +25,7 @@ fn file(desk: Desk<Viewer>, input: &Input, format: Format) -> Answer {
         let detail = format!(
             "{odd} is not understood, so the file was not written; correct it on the log's page"
         );
-        let fault = Fault::new("/filter", "invalid_filter", detail);
+        let fault = Fault::new("/filter", codes::INVALID_FILTER, detail);
         return Err(Problem::invalid(fault).into_response());
     }
     Ok(export::calls(desk.control, desk.who, filter, format))
