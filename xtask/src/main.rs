@@ -9,6 +9,7 @@ mod api;
 mod bench;
 mod catalogue;
 mod clients;
+mod disagreements;
 mod find;
 mod fuzz;
 mod harness;

@@ -105,6 +105,23 @@ pub struct Modifier {
     pub quote: String,
 }
 
+impl Modifier {
+    /// What it does to the severity, for people.
+    pub const fn effect(&self) -> &'static str {
+        match (self.direction, self.kind) {
+            (Direction::Raises, _) => "raises the severity",
+            (Direction::Lowers, _) => "lowers the severity",
+            (Direction::None, ModifierKind::Sandboxed) => "a claim, shown and not believed",
+            (Direction::None, ModifierKind::Contradiction) => {
+                "the rest of the definition says otherwise"
+            }
+            (Direction::None, _) => {
+                "moves nothing: the category means it, or a graver one outweighs it"
+            }
+        }
+    }
+}
+
 /// What a tool does, how bad a wrong call can be, and why we say so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rating {

@@ -121,6 +121,9 @@ fn every_modifier_is_shown_with_its_words_and_pulls_one_step_at_most() {
     }
     let all: BTreeSet<&str> = ModifierKind::ALL.iter().map(|it| it.as_str()).collect();
     assert_eq!(met, all, "a kind without a row");
+    // A page must not say that a claim counts.
+    let boxed = classify(&tool(says("run_code", "Runs code in a sandbox.")));
+    assert_eq!(boxed.modifiers[0].effect(), "a claim, shown and not believed");
 }
 
 #[test]

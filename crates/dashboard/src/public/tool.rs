@@ -45,6 +45,7 @@ struct ToolText<'a> {
     policy: String,
     parameters: Vec<Parameter>,
     attacks: Vec<&'static Attack>,
+    questions: Vec<(String, String)>,
 }
 
 /// What the agent reads when the rule stops a call.
@@ -174,6 +175,7 @@ pub(crate) async fn get(
                 policy: pretty(&tool.policy()),
                 parameters: parameters(tool.definition.input_schema.as_ref()),
                 attacks: tool.attacks().collect(),
+                questions: questions(tool),
             };
             page::text("text/markdown; charset=utf-8", text.render().unwrap_or_default())
         }

@@ -67,6 +67,8 @@ async fn a_tool_has_a_page_a_text_and_a_value() {
     for (path, kind, holds) in [
         ("/tools/leghis-smart-e2b/executePython", "text/html", "Rate-limit this tool"),
         ("/tools/leghis-smart-e2b/executePython.md", "text/markdown", "## Recommended rule"),
+        ("/tools/leghis-smart-e2b/executePython.md", "text/markdown", "Signals: accepts freeform"),
+        ("/tools/leghis-smart-e2b/executePython.md", "text/markdown", "## Questions"),
         (
             "/tools/leghis-smart-e2b/executePython.json",
             "application/json",

@@ -1,8 +1,8 @@
-//! Tools with an `action` parameter do whatever its choices say: the gravest counts.
+//! Tools with an `action` parameter, or with a list of `actions`, do whatever its choices say: the gravest counts.
 
 use super::evidence::{Evidence, Weight};
 use super::schema::{Kind, Parameter};
-use crate::lexicon::{self, Act};
+use crate::lexicon::{self, Act, list};
 use crate::rating::Cue;
 use crate::text::name_words;
 
@@ -10,10 +10,17 @@ use crate::text::name_words;
 pub(super) fn read(parameters: &[Parameter<'_>]) -> Option<Evidence> {
     parameters
         .iter()
-        .filter(|it| it.depth == 0 && it.kind == Kind::Text && !it.choices.is_empty())
-        .filter(|it| it.is(OPERATIONS))
+        .filter(|it| it.kind == Kind::Text && !it.choices.is_empty())
+        .filter(|it| it.depth == 0 && it.is(list!(OPERATIONS)) || is_step(it))
         .filter_map(gravest)
         .max_by_key(|it| it.act)
+}
+
+/// `actions[*].type`: what each step of a list does.
+fn is_step(parameter: &Parameter<'_>) -> bool {
+    let listed = ["args.actions[*].", "args.steps[*].", "args.operations[*].", "args.commands[*]."];
+    (parameter.is(list!(OPERATIONS)) || parameter.is(list!("type kind name")))
+        && listed.iter().any(|place| parameter.path.starts_with(place))
 }
 
 fn gravest(parameter: &Parameter<'_>) -> Option<Evidence> {

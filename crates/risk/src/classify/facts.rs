@@ -1,7 +1,7 @@
 //! What the parameters say together: code, commands, SQL, paths, addresses, money, recipients, secrets.
 
 use super::schema::{Kind, Parameter};
-use crate::lexicon::is_one_of;
+use crate::lexicon::{is_one_of, list};
 use crate::rating::Signal;
 use crate::text::{cut, sentence_words};
 
@@ -136,7 +136,7 @@ pub(crate) fn role(parameter: &Parameter<'_>, speaks_sql: bool) -> Role {
         () if is_url(parameter) => Role::Url,
         () if is_path(parameter) => Role::Path,
         () if is_amount(parameter) => Role::Amount,
-        () if parameter.ends(CURRENCIES) => Role::Currency,
+        () if parameter.ends(list!(CURRENCIES)) => Role::Currency,
         () if is_recipient(parameter) => Role::Recipient,
         () => Role::Other,
     }
@@ -171,7 +171,7 @@ fn note_content(facts: &mut Facts, parameter: &Parameter<'_>, speaks_sql: bool) 
 fn note_path(facts: &mut Facts, parameter: &Parameter<'_>) {
     if is_save_path(parameter) {
         keep(&mut facts.save_path, parameter);
-    } else if parameter.has("output out save") {
+    } else if parameter.has(list!("output out save")) {
         keep(&mut facts.output_folder, parameter);
     }
 }
@@ -184,19 +184,21 @@ fn note_extent(facts: &mut Facts, parameter: &Parameter<'_>) {
         keep(&mut facts.mass, parameter);
         facts.signals.push(Signal::MassOperation);
     }
-    if parameter.kind == Kind::Flag && parameter.has("force forced hard skip bypass unsafe nocheck")
+    if parameter.kind == Kind::Flag
+        && parameter.has(list!("force forced hard skip bypass unsafe nocheck"))
     {
         keep(&mut facts.force, parameter);
     }
-    if parameter.kind == Kind::Flag && parameter.has("overwrite replace clobber") {
+    if parameter.kind == Kind::Flag && parameter.has(list!("overwrite replace clobber")) {
         keep(&mut facts.overwrite, parameter);
     }
 }
 
 fn note_request(facts: &mut Facts, parameters: &[Parameter<'_>]) {
-    let method = parameters.iter().find(|it| it.is("method httpmethod verb requestmethod"));
-    let target =
-        parameters.iter().any(|it| it.is("path url endpoint uri route service apipath resource"));
+    let method = parameters.iter().find(|it| it.is(list!("method httpmethod verb requestmethod")));
+    let target = parameters
+        .iter()
+        .any(|it| it.is(list!("path url endpoint uri route service apipath resource")));
     let writes = |it: &str| is_one_of("post put patch delete", &it.to_ascii_lowercase());
     let any = |it: &&Parameter<'_>| it.choices.is_empty() || it.choices.iter().any(|it| writes(it));
     facts.request = method.filter(any).filter(|_| target).map(Spot::of);
@@ -211,13 +213,13 @@ fn is_code(parameter: &Parameter<'_>) -> bool {
         return false;
     }
     let said = parameter.description;
-    if parameter.is(CODE) {
+    if parameter.is(list!(CODE)) {
         return true;
     }
-    if parameter.is("code script snippet program function") {
+    if parameter.is(list!("code script snippet program function")) {
         return parameter.kind != Kind::List && !mentions(said, OTHER_CODES);
     }
-    parameter.is("expression source body content input text cell")
+    parameter.is(list!("expression source body content input text cell"))
         && mentions(said, "javascript python typescript lua powershell bash")
         && mentions(said, "execute run evaluate expression executed evaluated")
 }
@@ -225,68 +227,70 @@ fn is_code(parameter: &Parameter<'_>) -> bool {
 fn is_command(parameter: &Parameter<'_>) -> bool {
     let free =
         parameter.is_free_text() || parameter.kind == Kind::List && parameter.choices.is_empty();
-    free && parameter.is("cmd command commands shell commandline shellcommand bash powershell cmdline execcommand argv")
+    free && parameter.is(list!("cmd command commands shell commandline shellcommand bash powershell cmdline execcommand argv"))
 }
 
 fn is_sql(parameter: &Parameter<'_>, speaks_sql: bool) -> bool {
     if !parameter.is_free_text() && parameter.kind != Kind::List {
         return false;
     }
-    parameter.has("sql cypher")
-        || parameter.is("query queries statement statements rawquery querystring")
+    parameter.has(list!("sql cypher"))
+        || parameter.is(list!("query queries statement statements rawquery querystring"))
             && (speaks_sql || mentions(parameter.description, "sql cypher ddl dml tsql plsql"))
 }
 
 fn is_secret(parameter: &Parameter<'_>) -> bool {
-    let named = parameter
-        .has("password passwd secret credentials credential passphrase mnemonic apikey privatekey")
-        || parameter.is(KEYS);
-    let token = parameter.ends("token") && !parameter.has(OTHER_TOKENS);
+    let named = parameter.has(list!(
+        "password passwd secret credentials credential passphrase mnemonic apikey privatekey"
+    )) || parameter.is(list!(KEYS));
+    let token = parameter.ends(list!("token")) && !parameter.has(list!(OTHER_TOKENS));
     !matches!(parameter.kind, Kind::Number | Kind::Flag) && (named || token)
 }
 
 /// What a person's own data are called, in what is passed and in what is answered.
 fn is_personal(parameter: &Parameter<'_>) -> bool {
-    parameter.has("ssn passport salary birthday birthdate diagnosis")
-        || parameter.is(
+    parameter.has(list!("ssn passport salary birthday birthdate diagnosis"))
+        || parameter.is(list!(
             "dateofbirth dob socialsecuritynumber nationalid taxid iban homeaddress cardnumber \
-             creditcardnumber medicalrecord phonenumber",
-        )
+             creditcardnumber medicalrecord phonenumber"
+        ))
 }
 
 fn is_url(parameter: &Parameter<'_>) -> bool {
     !matches!(parameter.kind, Kind::Flag | Kind::Number)
         && (matches!(parameter.format, Some("uri" | "url"))
-            || parameter.ends("url urls uri uris href website webhook endpoint")
-            || parameter.is("link domain host hostname site"))
+            || parameter.ends(list!("url urls uri uris href website webhook endpoint"))
+            || parameter.is(list!("link domain host hostname site")))
 }
 
 fn is_path(parameter: &Parameter<'_>) -> bool {
     !matches!(parameter.kind, Kind::Flag | Kind::Number)
-        && !parameter.has(
-            "json xpath jsonpath url api css field property jmes key class category query id ids",
-        )
-        && (parameter.ends("path paths filepath filename dir directory folder cwd file files")
-            || parameter.is("workingdirectory workdir rootdir projectroot workspaceroot"))
+        && !parameter.has(list!(
+            "json xpath jsonpath url api css field property jmes key class category query id ids"
+        ))
+        && (parameter
+            .ends(list!("path paths filepath filename dir directory folder cwd file files"))
+            || parameter.is(list!("workingdirectory workdir rootdir projectroot workspaceroot")))
 }
 
 /// Where to write, as opposed to what to read; a bare file name stays in the tool's own folder.
 fn is_save_path(parameter: &Parameter<'_>) -> bool {
     let said = mentions(parameter.description, "save saved saving write written")
         && !mentions(parameter.description, "read");
-    let named = parameter.has("output out save") && parameter.ends("path");
-    !parameter.ends("filename name") && !parameter.is("filename") && (said || named)
+    let named = parameter.has(list!("output out save")) && parameter.ends(list!("path"));
+    !parameter.ends(list!("filename name")) && !parameter.is(list!("filename")) && (said || named)
 }
 
 fn is_amount(parameter: &Parameter<'_>) -> bool {
     matches!(parameter.kind, Kind::Number | Kind::Text | Kind::Open)
-        && (parameter.ends("amount price lamports wei sats amt cents") || parameter.is(AMOUNTS))
-        && !parameter.has("min max filter above below gte lte range lower upper level")
+        && (parameter.ends(list!("amount price lamports wei sats amt cents"))
+            || parameter.is(list!(AMOUNTS)))
+        && !parameter.has(list!("min max filter above below gte lte range lower upper level"))
 }
 
 fn is_recipient(parameter: &Parameter<'_>) -> bool {
     !matches!(parameter.kind, Kind::Flag | Kind::Number)
-        && (parameter.is(RECIPIENTS) || parameter.has("recipient recipients"))
+        && (parameter.is(list!(RECIPIENTS)) || parameter.has(list!("recipient recipients")))
 }
 
 fn is_mass(parameter: &Parameter<'_>) -> bool {
@@ -294,9 +298,9 @@ fn is_mass(parameter: &Parameter<'_>) -> bool {
     let many = parameter.kind == Kind::List
         && parameter.depth == 0
         && parameter.choices.is_empty()
-        && (parameter.ends(MANY) || objects());
+        && (parameter.ends(list!(MANY)) || objects());
     let all = parameter.kind == Kind::Flag
-        && parameter.is("all everything deleteall removeall applytoall recursive");
+        && parameter.is(list!("all everything deleteall removeall applytoall recursive"));
     many || all
 }
 

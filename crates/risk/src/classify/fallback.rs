@@ -67,7 +67,8 @@ impl Sources<'_> {
         let plain = self.members.iter().filter(|it| it.depth == 0);
         plain
             .filter_map(|member| {
-                let (act, _) = DONE.iter().find(|(_, words)| member.is(words))?;
+                let (act, _) =
+                    DONE.iter().find(|(_, words)| lexicon::is_one_of(words, &member.joined))?;
                 Some((*act, member))
             })
             .max_by_key(|(act, _)| *act)

@@ -162,6 +162,12 @@ impl Phrase<'_> {
         {
             return Some(strong(Act::Delete));
         }
+        // Who holds such an address writes with it.
+        let key_to_write = self.about("presigned signed upload") && self.about("url uri link");
+        if self.is("get create generate request fetch") && key_to_write && self.about("upload put")
+        {
+            return Some(strong(Act::Write));
+        }
         if self.verb == "report"
             && self.about("bug issue problem abuse spam feedback user incident mistake")
         {

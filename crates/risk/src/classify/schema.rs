@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::lexicon::is_one_of;
+use crate::lexicon::Words;
 use crate::text::name_words;
 
 /// How many parameters and levels are looked at.
@@ -16,7 +16,8 @@ pub(crate) struct Parameter<'a> {
     pub(crate) path: String,
     pub(crate) name: &'a str,
     pub(crate) words: Vec<String>,
-    joined: String,
+    /// The words run together: `userid`.
+    pub(crate) joined: String,
     pub(crate) kind: Kind,
     pub(crate) choices: Vec<&'a str>,
     pub(crate) description: &'a str,
@@ -40,18 +41,18 @@ pub(crate) enum Kind {
 
 impl Parameter<'_> {
     /// The name, its words run together, is one of these.
-    pub(crate) fn is(&self, names: &str) -> bool {
-        is_one_of(names, &self.joined)
+    pub(crate) fn is(&self, names: &Words) -> bool {
+        names.contains(self.joined.as_str())
     }
 
     /// One word of the name is one of these.
-    pub(crate) fn has(&self, names: &str) -> bool {
-        self.words.iter().any(|word| is_one_of(names, word))
+    pub(crate) fn has(&self, names: &Words) -> bool {
+        self.words.iter().any(|word| names.contains(word.as_str()))
     }
 
     /// The name's last word is one of these.
-    pub(crate) fn ends(&self, names: &str) -> bool {
-        self.words.last().is_some_and(|word| is_one_of(names, word))
+    pub(crate) fn ends(&self, names: &Words) -> bool {
+        self.words.last().is_some_and(|word| names.contains(word.as_str()))
     }
 
     /// Text that the caller makes up.

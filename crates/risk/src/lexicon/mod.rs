@@ -83,6 +83,19 @@ impl Verb {
     }
 }
 
+/// A set of words that is looked in for every parameter.
+pub(crate) type Words = std::collections::HashSet<&'static str>;
+
+/// A [`Words`] made once of a list that blanks part.
+macro_rules! list {
+    ($words:expr) => {{
+        static LIST: std::sync::LazyLock<$crate::lexicon::Words> =
+            std::sync::LazyLock::new(|| $words.split_whitespace().collect());
+        &*LIST
+    }};
+}
+pub(crate) use list;
+
 static VERBS: LazyLock<HashMap<String, Verb>> = LazyLock::new(build);
 
 /// Whether `word` is one of the words of `list`, which blanks part.
