@@ -38,7 +38,7 @@ async fn one(
         Ok(Ok(_)) => info!(%server, "Read a server's tools again: its list had changed"),
         // Why is kept with the server, where people see it.
         Ok(Err(failure)) => {
-            debug!(%server, code = failure.code, "A server's tools could not be read again");
+            debug!(%server, code = %failure.code, "A server's tools could not be read again");
         }
         Err(error) => debug!(%server, %error, "A server's tools could not be read again"),
     }
