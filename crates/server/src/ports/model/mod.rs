@@ -3,3 +3,4 @@
 
 mod play;
 mod scene;
+mod tool;

@@ -19,7 +19,8 @@ use sluice_limits::CounterKey;
 use sluice_testkit::db::FreshDatabase;
 use tokio::task::JoinHandle;
 
-use super::scene::{End, Replica, Scene, Told, call};
+use super::scene::{Replica, Scene, Told, call};
+use super::tool::End;
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy)]
