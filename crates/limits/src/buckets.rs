@@ -37,12 +37,20 @@ impl Buckets {
     /// back, and counts as charged now: so it counts no shorter than promised, and not for ever.
     pub(crate) fn settle(&mut self, span: Span, now: i64) {
         let current = span.index(now);
+        let counts = |index: i64| current - span.kept() < index && index <= current;
+        // In order: where the ends count, all does.
+        if let (Some((first, _)), Some((last, _))) = (self.filled.first(), self.filled.last())
+            && counts(*first)
+            && counts(*last)
+        {
+            return;
+        }
         let ahead = self
             .filled
             .iter()
             .filter(|(index, _)| *index > current)
             .fold(Amount::ZERO, |sum, (_, amount)| sum.saturating_add(*amount));
-        self.filled.retain(|(index, _)| (current - span.kept() < *index) && *index <= current);
+        self.filled.retain(|(index, _)| counts(*index));
         if ahead > Amount::ZERO {
             self.add(current, ahead);
         }

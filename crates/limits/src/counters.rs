@@ -10,7 +10,7 @@ use crate::bindings::Bindings;
 use crate::contract::{Clock, CounterKey, Demand, Reading, Reserved};
 use crate::file::FileError;
 use crate::memory::{Memory, MemoryOptions};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, Prepared};
 use crate::redis::{RedisCounters, RedisOptions, RedisUrlError};
 use crate::relay::Relay;
 use crate::unavailable::{Health, Unavailable};
@@ -67,6 +67,36 @@ impl Counters {
         }
     }
 
+    /// Charges every demand, or none; tells how the counters stand only where it refuses. Else as
+    /// [`Self::reserve_for`].
+    pub async fn charge(
+        &self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        prepared: &Prepared,
+        keep: Duration,
+    ) -> Result<Result<(), Reserved>, Unavailable> {
+        let (plan, keep) = (&prepared.plan, keep.max(REMEMBERED));
+        match self {
+            _ if plan.asks.is_empty() => Ok(Ok(())),
+            Self::Memory(memory) => memory.charge(workspace, id, plan, keep),
+            Self::Redis(redis) => {
+                let reserved = redis.reserve(workspace, id, plan, keep).await?;
+                Ok(if reserved.granted { Ok(()) } else { Err(reserved) })
+            }
+        }
+    }
+
+    /// [`Self::refund`] of what was charged as `prepared`.
+    pub async fn refund_prepared(
+        &self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        prepared: &Prepared,
+    ) -> Result<(), Unavailable> {
+        self.refund_plan(workspace, id, &prepared.plan).await
+    }
+
     /// Gives a reservation's charges back to the buckets they were charged to, once. An id that was
     /// never charged can be charged no more. Where the store is away, the refund waits for it.
     pub async fn refund(
@@ -75,16 +105,21 @@ impl Counters {
         id: ReservationId,
         demands: &[Demand],
     ) -> Result<(), Unavailable> {
-        if demands.is_empty() {
-            return Ok(());
-        }
+        self.refund_plan(workspace, id, &Plan::of(demands)).await
+    }
+
+    async fn refund_plan(
+        &self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        plan: &Plan,
+    ) -> Result<(), Unavailable> {
         match self {
-            Self::Memory(memory) => {
-                memory.refund(workspace, id);
-                Ok(())
-            }
-            Self::Redis(redis) => redis.refund(workspace, id, &Plan::of(demands)).await,
+            _ if plan.asks.is_empty() => {}
+            Self::Memory(memory) => memory.refund(workspace, id),
+            Self::Redis(redis) => redis.refund(workspace, id, plan).await?,
         }
+        Ok(())
     }
 
     /// Gives `old` back and charges `new`, in one step: a parked call's charge moves to its release.

@@ -19,6 +19,7 @@ pub use contract::{Clock, CounterKey, Demand, Reading, Reserved, session_owner};
 pub use counters::Counters;
 pub use file::FileError;
 pub use memory::{Memory, MemoryOptions};
+pub use plan::Prepared;
 pub use relay::{MAX_MESSAGE as MAX_RELAYED, Pushed, Relay};
 
 pub use unavailable::{Health, Reason, RedisUse, Unavailable};

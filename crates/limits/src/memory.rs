@@ -3,6 +3,7 @@
 
 mod ends;
 mod shard;
+mod slots;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -110,6 +111,27 @@ impl Memory {
         let mut shard = self.changing(workspace).lock();
         let outcome = shard.book(self.now(), workspace, None, id, &plan.asks, keep);
         answer(plan, outcome)
+    }
+
+    /// [`Self::reserve`], but how the counters stand is told only with a refusal.
+    pub(crate) fn charge(
+        &self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        plan: &Plan,
+        keep: Duration,
+    ) -> Result<Result<(), Reserved>, Unavailable> {
+        let refused = self
+            .changing(workspace)
+            .lock()
+            .charge_or_tell(self.now(), workspace, id, &plan.asks, keep)
+            .ok_or(Unavailable::certain(Reason::TooManyCounters))?;
+        Ok(match refused {
+            None => Ok(()),
+            Some(readings) => {
+                Err(Reserved { granted: false, readings: plan.readings(&readings) })
+            }
+        })
     }
 
     pub(crate) fn rebook(

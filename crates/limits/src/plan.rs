@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sluice_domain::{Amount, Scope};
 
@@ -18,6 +19,33 @@ pub(crate) struct Ask {
     pub(crate) max: Amount,
     /// The sum of the amounts asked.
     pub(crate) amount: Amount,
+    pub(crate) hint: Hint,
+}
+
+/// Where a counter was found the last time; to be looked at, not believed. A clone knows nothing yet.
+#[derive(Debug)]
+pub(crate) struct Hint(AtomicUsize);
+
+impl Hint {
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, place: usize) {
+        self.0.store(place, Ordering::Relaxed);
+    }
+}
+
+impl Default for Hint {
+    fn default() -> Self {
+        Self(AtomicUsize::new(usize::MAX))
+    }
+}
+
+impl Clone for Hint {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// The asks of a call, and which of them answers which demand.
@@ -65,10 +93,30 @@ impl Plan {
     }
 }
 
+/// Demands that are made again and again, with everything ready that they need each time.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    demands: Vec<Demand>,
+    pub(crate) plan: Plan,
+}
+
+impl Prepared {
+    /// Makes demands ready.
+    pub fn of(demands: Vec<Demand>) -> Self {
+        Self { plan: Plan::of(&demands), demands }
+    }
+
+    /// The demands as they were given.
+    pub fn demands(&self) -> &[Demand] {
+        &self.demands
+    }
+}
+
 /// A negative amount would lower a count: it is charged as nothing.
 fn ask(key: &CounterKey, max: Amount, amount: Amount) -> Ask {
     let span = Span::of(key.window, key.reset);
-    Ask { name: name(key, span).into(), span, max, amount: amount.max(Amount::ZERO) }
+    let (name, amount) = (name(key, span).into(), amount.max(Amount::ZERO));
+    Ask { name, span, max, amount, hint: Hint::default() }
 }
 
 /// A counter to be read: as asked for the least amount there is, so that `wait` says when anything fits.

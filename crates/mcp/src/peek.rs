@@ -8,6 +8,8 @@ use crate::text;
 
 /// Ids and methods longer than this are not remembered.
 const CAPTURE_MAX: usize = 1_100;
+/// What nearly all of them fit in.
+const CAPTURE_USUAL: usize = 32;
 
 /// What a message is, seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +122,9 @@ impl Peek {
             (2, _, Expect::Key) => &mut self.inner_key,
             _ => return,
         };
+        if into.capacity() == 0 {
+            into.reserve(CAPTURE_USUAL);
+        }
         if into.len() + bytes.len() <= CAPTURE_MAX {
             into.extend_from_slice(bytes);
         } else {

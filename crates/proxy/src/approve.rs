@@ -21,7 +21,7 @@ use crate::ports::{Approval, ApprovalKey, Approvals, Exception, StoreUnavailable
 
 /// Parks a call or finds it parked, waits for the decision, and does what was decided.
 pub(crate) async fn approve(
-    exchange: Exchange<'_>,
+    exchange: Box<Exchange<'_>>,
     decision: &Decision,
     tool: &ToolCall<'_>,
 ) -> Response {
@@ -48,7 +48,7 @@ pub(crate) fn key(exchange: &Exchange<'_>, tool: &ToolCall<'_>) -> Option<Approv
 }
 
 pub(crate) async fn settle(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     decision: &Decision,
     tool: &ToolCall<'_>,
     progress: Option<&Progress>,
@@ -102,7 +102,7 @@ async fn excepted(
 
 /// Makes a call that need not be asked about; its limits hold as ever.
 async fn let_through(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     decision: &Decision,
     tool: &ToolCall<'_>,
     word: &Exception,
@@ -136,7 +136,7 @@ pub(crate) fn told(exchange: &Exchange<'_>, approval: &Approval) -> ApprovalRef 
 
 /// Answers as the approval stands; an approved call is run.
 async fn decided(
-    exchange: Exchange<'_>,
+    exchange: Box<Exchange<'_>>,
     approvals: Arc<dyn Approvals>,
     approval: Approval,
     plan: &ApprovalPlan,
@@ -155,7 +155,7 @@ async fn decided(
 
 /// Tells how the approval stands, of a call that is not made here.
 pub(crate) fn stands(
-    exchange: Exchange<'_>,
+    exchange: Box<Exchange<'_>>,
     approval: &Approval,
     plan: &ApprovalPlan,
     tool: &ToolCall<'_>,
@@ -194,7 +194,7 @@ const fn over(status: ApprovalStatus) -> &'static str {
 
 /// Tells that nobody decided yet, and how to go on.
 pub(crate) fn pending(
-    exchange: Exchange<'_>,
+    exchange: Box<Exchange<'_>>,
     approval: &Approval,
     plan: &ApprovalPlan,
     tool: &ToolCall<'_>,

@@ -27,7 +27,7 @@ const LAST: Duration = Duration::from_millis(300);
 
 /// Runs an approved call, after everything that it was approved under was looked at again.
 pub(crate) async fn release(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     approvals: Arc<dyn Approvals>,
     approval: Approval,
     plan: &ApprovalPlan,
@@ -139,12 +139,13 @@ async fn rebooked(
     tool: &ToolCall<'_>,
 ) -> Result<Option<Booking>, Refusal> {
     let route = &exchange.entry.route;
-    let demands = decide::demands(route, exchange.session.as_ref(), &decision.charges);
-    let booking = Booking { id: ReservationId::new(), demands };
+    let session = exchange.session.as_ref();
+    let prepared = decide::prepared(route, session, &tool.name, &decision.charges);
+    let booking = Booking { id: ReservationId::new(), prepared };
     let workspace = route.record.workspace;
     let counters = &exchange.inner.counters;
     let rebooked = counters
-        .rebook(workspace, approval.reservation, &approval.demands, booking.id, &booking.demands)
+        .rebook(workspace, approval.reservation, &approval.demands, booking.id, booking.demands())
         .await;
     match rebooked {
         Ok(reserved) if reserved.granted => Ok(Some(booking)),
@@ -165,7 +166,7 @@ async fn rebooked(
 
 /// The same call is being run, or was, for another request: its result is this one's too.
 pub(crate) async fn joined(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     approvals: &dyn Approvals,
     approval: Approval,
     plan: &ApprovalPlan,

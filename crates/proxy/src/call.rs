@@ -18,7 +18,7 @@ use crate::{follow, pass};
 const MAX_TRACE: usize = 32 * 1024;
 
 /// Decides a call and does what was decided.
-pub(crate) async fn call(mut exchange: Exchange<'_>, tool: &ToolCall<'_>) -> Response {
+pub(crate) async fn call(mut exchange: Box<Exchange<'_>>, tool: &ToolCall<'_>) -> Response {
     let now = (exchange.inner.clock)();
     let shown = decide::shown(&exchange.inner, &exchange.entry.route, &tool.name).await;
     let client = exchange.client_name();
@@ -142,9 +142,8 @@ pub(crate) async fn book(
 ) -> Result<Option<Booking>, Refusal> {
     let inner = Arc::clone(&exchange.inner);
     let started = exchange.recorder.elapsed_us();
-    let verdict =
-        decide::charge(&inner, &exchange.entry.route, exchange.session.as_ref(), decision, None)
-            .await;
+    let (route, session) = (&exchange.entry.route, exchange.session.as_ref());
+    let verdict = decide::charge(&inner, route, session, &tool.name, decision, None).await;
     let waited = exchange.recorder.elapsed_us() - started;
     exchange.recorder.note(|record| record.timing.limits_us = waited);
     if !decision.charges.is_empty() {

@@ -8,7 +8,7 @@ use sluice_domain::metrics;
 use sluice_domain::{
     Amount, Charge, Code, OnUnavailable, ReservationId, Reset, Scope, Window, WorkspaceId,
 };
-use sluice_limits::{Counters, Demand, Unavailable, session_owner};
+use sluice_limits::{Counters, Demand, Prepared, Unavailable, session_owner};
 use sluice_mcp::ToolCall;
 use sluice_policy::{Arguments, CallInput, Decision, Settings, ToolFacts};
 
@@ -102,7 +102,13 @@ fn day_charge(max: u32) -> Charge {
 #[derive(Debug, Clone)]
 pub(crate) struct Booking {
     pub(crate) id: ReservationId,
-    pub(crate) demands: Vec<Demand>,
+    pub(crate) prepared: Arc<Prepared>,
+}
+
+impl Booking {
+    pub(crate) fn demands(&self) -> &[Demand] {
+        self.prepared.demands()
+    }
 }
 
 /// While this lives, its call cannot have been sent. Dropped without [`Self::goes_on`] because the
@@ -174,6 +180,20 @@ pub(crate) fn demands(
         .collect()
 }
 
+/// The same, made ready: once for all calls of a tool whose charges are equal.
+pub(crate) fn prepared(
+    route: &Route,
+    session: Option<&Arc<Session>>,
+    tool: &str,
+    charges: &[Charge],
+) -> Arc<Prepared> {
+    let make = || Arc::new(Prepared::of(demands(route, session, charges)));
+    if charges.iter().any(|charge| charge.scope == Scope::Session) {
+        return make();
+    }
+    route.prepared.get(tool, charges, make)
+}
+
 /// The limit that refused, from what the counters answered.
 pub(crate) fn limited(charges: &[Charge], reserved: &sluice_limits::Reserved) -> Option<Limited> {
     let at = reserved.blamed()?;
@@ -194,6 +214,7 @@ pub(crate) async fn charge(
     inner: &Inner,
     route: &Route,
     session: Option<&Arc<Session>>,
+    tool: &str,
     decision: &Decision,
     keep: Option<Duration>,
 ) -> Charged {
@@ -201,15 +222,11 @@ pub(crate) async fn charge(
         return Charged::Booked(None);
     }
     let workspace = route.record.workspace;
-    let booking =
-        Booking { id: ReservationId::new(), demands: demands(route, session, &decision.charges) };
+    let prepared = prepared(route, session, tool, &decision.charges);
+    let booking = Booking { id: ReservationId::new(), prepared };
     let unsent = Unsent::of(inner, workspace, &booking);
-    let reserving = inner.counters.reserve_for(
-        workspace,
-        booking.id,
-        &booking.demands,
-        keep.unwrap_or_default(),
-    );
+    let (counters, keep) = (&inner.counters, keep.unwrap_or_default());
+    let reserving = counters.charge(workspace, booking.id, &booking.prepared, keep);
     let reserved = if decision.observing {
         tokio::time::timeout(OBSERVED_WAIT, reserving).await.ok()
     } else {
@@ -217,8 +234,8 @@ pub(crate) async fn charge(
     };
     unsent.goes_on();
     match reserved {
-        Some(Ok(reserved)) if reserved.granted => Charged::Booked(Some(booking)),
-        Some(Ok(reserved)) => match limited(&decision.charges, &reserved) {
+        Some(Ok(Ok(()))) => Charged::Booked(Some(booking)),
+        Some(Ok(Err(reserved))) => match limited(&decision.charges, &reserved) {
             // What the operator allows is not the policy's to watch.
             Some(limited) if limited.charge.rule == DAY_RULE => Charged::Limited(limited),
             Some(limited) if decision.observing => day_is_over(inner, route, decision)
@@ -277,7 +294,7 @@ pub(crate) async fn refund(inner: &Inner, route: &Route, booking: &Booking) {
 }
 
 async fn give_back(counters: &Counters, workspace: WorkspaceId, booking: &Booking) {
-    if let Err(error) = counters.refund(workspace, booking.id, &booking.demands).await {
+    if let Err(error) = counters.refund_prepared(workspace, booking.id, &booking.prepared).await {
         tracing::warn!(%workspace, %error, "A refund has to wait for the counters");
     }
 }

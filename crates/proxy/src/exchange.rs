@@ -23,7 +23,8 @@ use crate::respond::Form;
 use crate::session::{OpenRequest, Session};
 use crate::state::Inner;
 
-/// See the module's head.
+/// See the module's head. Boxed on its way: every function that takes it by value would keep a copy of it in
+/// its future, and futures of futures are copied.
 pub(crate) struct Exchange<'a> {
     pub(crate) inner: Arc<Inner>,
     pub(crate) form: Form,
@@ -108,7 +109,7 @@ impl Exchange<'_> {
     }
 
     /// Answers a `tools/call` with a result that tells the agent why it was not made.
-    pub(crate) fn refuse_call(mut self, refusal: &Refusal) -> Response {
+    pub(crate) fn refuse_call(mut self: Box<Self>, refusal: &Refusal) -> Response {
         self.note(refusal);
         let text = format!("{} {}", refusal.prefix(), refusal.message);
         let request_id = self.form.id.to_string();
@@ -120,7 +121,7 @@ impl Exchange<'_> {
 
     /// Answers a `tools/call` with what the client is to do before it calls again (2026-07-28).
     pub(crate) fn ask_for_input(
-        mut self,
+        mut self: Box<Self>,
         refusal: &Refusal,
         requests: &serde_json::Value,
         state: &str,
@@ -165,7 +166,7 @@ impl Exchange<'_> {
     }
 
     /// Refuses a request other than a call: a tool result for calls, a JSON-RPC error for the rest.
-    pub(crate) fn refuse(mut self, refusal: &Refusal) -> Response {
+    pub(crate) fn refuse(mut self: Box<Self>, refusal: &Refusal) -> Response {
         if self.envelope.tool.is_some() {
             return self.refuse_call(refusal);
         }
@@ -188,7 +189,7 @@ impl Exchange<'_> {
     }
 
     /// The way to the upstream and back failed.
-    pub(crate) async fn fail(mut self, failure: Failure) -> Response {
+    pub(crate) async fn fail(mut self: Box<Self>, failure: Failure) -> Response {
         let call = self.envelope.tool.is_some();
         let cancelled = match &self.open {
             Some(open) => self.inner.sessions.was_cancelled(open).await,

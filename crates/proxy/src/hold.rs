@@ -45,7 +45,7 @@ impl Progress {
 }
 
 /// Opens the answer's stream at once, so that progress can be told and pages can be asked for on it.
-pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision) -> Response {
+pub(crate) fn streamed(exchange: Box<Exchange<'_>>, decision: Decision) -> Response {
     let token = exchange.envelope.progress_token.map(str::to_owned);
     let (out, events) = mpsc::channel::<Bytes>(16);
     let id = exchange.form.id;
@@ -63,7 +63,7 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision) -> Response {
         recorder,
         shown,
         ..
-    } = exchange;
+    } = *exchange;
     let work = async move {
         // The same bytes, read again: the first reading borrowed from the request.
         let Ok(envelope) = sluice_mcp::read(&body) else { return };
@@ -76,7 +76,7 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision) -> Response {
                 true,
             )
         };
-        let exchange = Exchange {
+        let exchange = Box::new(Exchange {
             inner,
             form,
             entry,
@@ -92,7 +92,7 @@ pub(crate) fn streamed(exchange: Exchange<'_>, decision: Decision) -> Response {
             release: None,
             rounds: 0,
             shown,
-        };
+        });
         // Dropped as soon as the client has gone, which ends the wait but not the approval.
         tokio::select! {
             () = out.closed() => {}

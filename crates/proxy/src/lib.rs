@@ -34,6 +34,7 @@ mod park;
 mod pass;
 mod ports;
 mod post;
+mod prepared;
 mod pump;
 mod record;
 mod release;

@@ -91,7 +91,7 @@ pub(crate) fn without_ours(body: &[u8]) -> Option<Vec<u8>> {
 
 /// Asks the client, by the call's answer, to open the approver's page and to call again.
 pub(crate) fn asked(
-    exchange: Exchange<'_>,
+    exchange: Box<Exchange<'_>>,
     approval: &Approval,
     plan: &ApprovalPlan,
     tool: &ToolCall<'_>,

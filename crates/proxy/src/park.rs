@@ -9,7 +9,7 @@ use sluice_policy::{ApprovalPlan, Decision};
 use tokio::time::Instant;
 
 use crate::call::limit_refusal;
-use crate::decide::{self, Booking, Charged, Unsent};
+use crate::decide::{self, Charged, Unsent};
 use crate::exchange::{Exchange, Refusal};
 use crate::hold::{PROGRESS_EVERY, Progress};
 use crate::page;
@@ -40,16 +40,14 @@ pub(crate) async fn park(
     let session = exchange.session.as_ref();
     // Before it is charged: the counters remember the charge for longer than the approval can last.
     let at = (inner.clock)();
-    let booking = match decide::charge(&inner, route, session, decision, Some(expires + LATE)).await
+    let booking = match decide::charge(&inner, route, session, &tool.name, decision, Some(expires + LATE)).await
     {
         Charged::Booked(booking) => booking,
         Charged::Limited(limited) | Charged::Observed(limited) => {
             return Err(limit_refusal(&tool.name, &limited));
         }
     };
-    let booked =
-        booking.clone().unwrap_or(Booking { id: ReservationId::new(), demands: Vec::new() });
-    let reservation = booked.id;
+    let reservation = booking.as_ref().map_or_else(ReservationId::new, |booking| booking.id);
     // If the client goes meanwhile, nobody knows whether it was parked: what is not charged while
     // it waits is charged at its release.
     let unsent =
@@ -71,7 +69,7 @@ pub(crate) async fn park(
             definition_hash: route.tool(&tool.name).map(|tool| tool.definition_hash.clone()),
             reservation,
             charges: decision.charges.clone(),
-            demands: booked.demands,
+            demands: booking.as_ref().map_or_else(Vec::new, |booked| booked.demands().to_vec()),
             at,
         })
         .await;

@@ -24,7 +24,7 @@ use crate::session::{Client, Session};
 use crate::watch::Watch;
 
 /// Forwards a message whose charges are booked.
-pub(crate) async fn forward(mut exchange: Exchange<'_>, booking: Option<Booking>) -> Response {
+pub(crate) async fn forward(mut exchange: Box<Exchange<'_>>, booking: Option<Booking>) -> Response {
     let inner = Arc::clone(&exchange.inner);
     let entry = Arc::clone(&exchange.entry);
     let logged = exchange.envelope.kind == Kind::Request;
@@ -66,7 +66,7 @@ pub(crate) async fn forward(mut exchange: Exchange<'_>, booking: Option<Booking>
             } else {
                 exchange.release = None;
             }
-            exchange.fail(failure).await
+            Box::pin(exchange.fail(failure)).await
         }
     }
 }
@@ -91,7 +91,7 @@ fn listens(exchange: &Exchange<'_>) -> bool {
 
 /// Passes on what the upstream answered.
 async fn answer(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     response: Response<UpstreamBody>,
     patience: Patience,
     watch: Watch,
@@ -123,7 +123,7 @@ async fn answer(
         (status, "application/json") if status.is_server_error() => {
             whole(exchange, response, patience, session, watch).await
         }
-        _ => exchange.fail(Failure::NotMcp).await,
+        _ => Box::pin(exchange.fail(Failure::NotMcp)).await,
     }
 }
 
@@ -191,7 +191,7 @@ fn filter(exchange: &Exchange<'_>) -> AnswerFilter {
 
 #[expect(clippy::needless_pass_by_value, reason = "both end here")]
 fn stream(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     response: Response<UpstreamBody>,
     patience: Patience,
     session: Option<Arc<Session>>,
@@ -243,7 +243,7 @@ fn announcement(exchange: &Exchange<'_>) -> Option<String> {
 
 /// An answer that is read to its end before it is passed on.
 async fn whole(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     response: Response<UpstreamBody>,
     patience: Patience,
     session: Option<Arc<Session>>,
@@ -274,7 +274,7 @@ async fn whole(
     };
     let body = match found {
         Ok(body) => body,
-        Err(failure) => return exchange.fail(failure).await,
+        Err(failure) => return Box::pin(exchange.fail(failure)).await,
     };
     let status = if forgotten(&exchange, status, &body) {
         if let Some(session) = &exchange.session {
@@ -305,7 +305,7 @@ fn answered(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
 
 /// An answer that cannot be held, piece by piece.
 fn passing(
-    mut exchange: Exchange<'_>,
+    mut exchange: Box<Exchange<'_>>,
     status: StatusCode,
     held: VecDeque<Bytes>,
     rest: UpstreamBody,

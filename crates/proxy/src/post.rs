@@ -166,7 +166,7 @@ impl Incoming<'_> {
                 return response;
             }
         };
-        let exchange = Exchange {
+        let exchange = Box::new(Exchange {
             inner: Arc::clone(self.inner),
             form: self.form,
             entry: Arc::clone(&self.admitted.entry),
@@ -182,7 +182,7 @@ impl Incoming<'_> {
             release: None,
             rounds: 0,
             shown,
-        };
+        });
         self.dispatch(exchange).await
     }
 
@@ -248,7 +248,7 @@ impl Incoming<'_> {
         find_session(self.inner, self.form, self.admitted, named, id).await.map(Some)
     }
 
-    async fn dispatch(&self, mut exchange: Exchange<'_>) -> Response {
+    async fn dispatch(&self, mut exchange: Box<Exchange<'_>>) -> Response {
         let envelope = exchange.envelope;
         self.describe(&mut exchange);
         if !self.admitted.network {
@@ -309,7 +309,7 @@ impl Incoming<'_> {
         });
     }
 
-    fn id_in_use(&self, mut exchange: Exchange<'_>, refusal: &Refusal) -> Response {
+    fn id_in_use(&self, mut exchange: Box<Exchange<'_>>, refusal: &Refusal) -> Response {
         exchange.recorder.outcome(refusal.outcome, refusal.code, &refusal.message);
         self.form.malformed(&Malformed {
             code: codes::INVALID_REQUEST,
@@ -339,7 +339,7 @@ impl Incoming<'_> {
     }
 
     /// The client's answer to a request of the server: only for one that was sent to it.
-    async fn client_answer(&self, mut exchange: Exchange<'_>) -> Response {
+    async fn client_answer(&self, mut exchange: Box<Exchange<'_>>) -> Response {
         if page::answered(&exchange).await {
             exchange.recorder.only_failures();
             return pass::accepted(&exchange);
@@ -365,7 +365,7 @@ impl Incoming<'_> {
     }
 
     /// Forwards what has no answer; only a failure is logged.
-    async fn quietly(&self, mut exchange: Exchange<'_>) -> Response {
+    async fn quietly(&self, mut exchange: Box<Exchange<'_>>) -> Response {
         exchange.recorder.only_failures();
         pass::forward(exchange, None).await
     }

@@ -32,6 +32,9 @@ pub(crate) struct Recorder {
 }
 
 fn cut(text: &str, chars: usize) -> String {
+    if text.len() <= chars {
+        return text.to_owned();
+    }
     text.chars().take(chars).collect()
 }
 

@@ -15,6 +15,7 @@ use sluice_upstream::Target;
 use sluice_vault::Vault;
 
 use crate::mirror::{Mirror, mirrors};
+use crate::prepared::PreparedCharges;
 
 /// A grant's policy.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ pub(crate) struct Route {
     networks: Vec<Option<IpNet>>,
     index: HashMap<String, usize>,
     schemas: Vec<OnceLock<Pinned>>,
+    pub(crate) prepared: PreparedCharges,
     weight: u32,
 }
 
@@ -70,7 +72,8 @@ impl Route {
         let networks = record.grant.networks.iter().map(|text| text.parse().ok()).collect();
         let schemas = record.tools.iter().map(|_| OnceLock::new()).collect();
         let weight = weigh(&record);
-        Self { record, policy, target, networks, index, schemas, weight }
+        let prepared = PreparedCharges::default();
+        Self { record, policy, target, networks, index, schemas, prepared, weight }
     }
 
     /// Roughly its size in memory.

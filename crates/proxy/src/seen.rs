@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -42,6 +43,8 @@ pub(crate) struct SeenTools {
     seed: RandomState,
     /// Hashes of the definitions that a grant was shown last, where one was not as reviewed.
     shown: Cache<(GrantId, String), Shown>,
+    /// Whether any was ever noted: nearly always none was, and no call needs to look.
+    any_shown: AtomicBool,
     /// Whether definitions, by their hashes, have signs of poison.
     scanned: Cache<String, bool>,
     told: Cache<(ServerId, String), ()>,
@@ -81,7 +84,8 @@ impl SeenTools {
         let told = Cache::builder().max_capacity(DEFINITIONS).time_to_live(TOLD_EVERY).build();
         let scanned =
             Cache::builder().max_capacity(DEFINITIONS).time_to_idle(REMEMBERED_FOR).build();
-        Self { shared, names, pages, seed: RandomState::new(), shown, scanned, told }
+        let any_shown = AtomicBool::new(false);
+        Self { shared, names, pages, seed: RandomState::new(), shown, any_shown, scanned, told }
     }
 
     /// Whether the grant was shown this tool, by this replica or another.
@@ -198,24 +202,28 @@ impl SeenTools {
             Some(known) if *known.hash == *hash => false,
             None if as_reviewed => false,
             _ => {
+                self.any_shown.store(true, Ordering::Release);
                 self.shown.insert(key, Shown { hash: Arc::from(hash), poisoned: poisoned() });
                 true
             }
         }
     }
 
+    fn last_shown(&self, route: &Route, name: &str) -> Option<Shown> {
+        let any = self.any_shown.load(Ordering::Acquire);
+        any.then(|| self.shown.get(&(route.record.grant.id, name.to_owned()))).flatten()
+    }
+
     /// Whether the grant was shown another definition of a tool than the one that was reviewed.
     pub(crate) fn differs(&self, route: &Route, name: &str) -> bool {
         let Some(tool) = route.tool(name) else { return false };
-        let shown = self.shown.get(&(route.record.grant.id, name.to_owned()));
+        let shown = self.last_shown(route, name);
         shown.is_some_and(|shown| *shown.hash != *tool.definition_hash)
     }
 
     /// Whether the definition that the grant was shown last was never reviewed and has signs of poison.
     pub(crate) fn poisoned(&self, route: &Route, name: &str) -> bool {
-        let Some(shown) = self.shown.get(&(route.record.grant.id, name.to_owned())) else {
-            return false;
-        };
+        let Some(shown) = self.last_shown(route, name) else { return false };
         let reviewed = route.tool(name).is_some_and(|tool| *tool.definition_hash == *shown.hash);
         shown.poisoned && !reviewed
     }

@@ -40,24 +40,24 @@ impl Front {
         Connection { front: self.clone(), peer }
     }
 
-    async fn answer(self, request: http::Request<Incoming>, peer: SocketAddr) -> Response {
-        let mut request = request.map(Body::new);
-        let uri = request.uri().clone();
-        if let Some((proxy, guard)) = &self.0.data_path
-            && let Some(server) = server_of(uri.path())
-        {
-            return call(proxy, guard, server, request, peer).await;
-        }
+    async fn rest(self, mut request: Request, peer: SocketAddr) -> Response {
         request.extensions_mut().insert(ConnectInfo(peer));
         let Ok(response) = self.0.rest.clone().oneshot(request).await;
         response
     }
 }
 
+impl Parts {
+    /// The data path, if the request is for it.
+    fn called(&self, request: &http::Request<Incoming>) -> Option<(&ProxyState, &Guard)> {
+        let (proxy, guard) = self.data_path.as_ref()?;
+        server_of(request.uri().path()).is_some().then_some((proxy, guard))
+    }
+}
+
 async fn call(
     proxy: &ProxyState,
     guard: &Guard,
-    server: &str,
     mut request: Request,
     peer: SocketAddr,
 ) -> Response {
@@ -65,10 +65,13 @@ async fn call(
         Err(problem) => problem.into_response(),
         Ok(address) => {
             request.extensions_mut().insert(ClientAddress(address.0));
+            let uri = request.uri().clone();
+            let server = server_of(uri.path()).unwrap_or_default();
+            // Boxed before it is wrapped: each wrapping would copy the whole of it.
+            let serving = Box::pin(proxy.serve(server, request));
             // A fault of ours must not take the connection's other requests with it.
-            let answering =
-                AssertUnwindSafe(Box::pin(within_request(proxy.serve(server, request))));
-            answering.catch_unwind().await.unwrap_or_else(|_| {
+            let answering = AssertUnwindSafe(within_request(serving)).catch_unwind();
+            answering.await.unwrap_or_else(|_| {
                 error!("The data path broke on a request");
                 Problem::internal().into_response()
             })
@@ -92,7 +95,15 @@ impl hyper::service::Service<http::Request<Incoming>> for Connection {
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn call(&self, request: http::Request<Incoming>) -> Self::Future {
-        let answering = self.front.clone().answer(request, self.peer);
-        Box::pin(async move { Ok(answering.await) })
+        let (front, peer) = (self.front.clone(), self.peer);
+        if front.0.called(&request).is_none() {
+            return Box::pin(async move { Ok(front.rest(request.map(Body::new), peer).await) });
+        }
+        Box::pin(async move {
+            let Some((proxy, guard)) = front.0.called(&request) else {
+                return Ok(front.rest(request.map(Body::new), peer).await);
+            };
+            Ok(call(proxy, guard, request.map(Body::new), peer).await)
+        })
     }
 }

@@ -10,6 +10,8 @@ use sluice_domain::{Amount, GrantId, ReservationId, WorkspaceId};
 
 use super::MemoryOptions;
 use super::ends::Ends;
+pub(crate) use super::slots::Name;
+use super::slots::Slots;
 use crate::buckets::Buckets;
 use crate::contract::Reading;
 use crate::plan::{Ask, session_of};
@@ -19,8 +21,6 @@ use crate::span::{SECOND, Span};
 const CLEARED_AT_ONCE: usize = 40;
 /// A retry must find its reservation, however short the windows are.
 const LEAST_REMEMBERED: i64 = 60 * SECOND;
-
-type Name = (WorkspaceId, Arc<str>);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Counter {
@@ -48,7 +48,7 @@ pub(crate) struct Record {
 #[derive(Debug)]
 pub(crate) struct Shard {
     bounds: MemoryOptions,
-    counters: HashMap<Name, Counter>,
+    counters: Slots,
     of_workspace: HashMap<WorkspaceId, usize>,
     records: HashMap<(WorkspaceId, ReservationId), Record>,
     counter_ends: BinaryHeap<Reverse<(i64, Name)>>,
@@ -59,7 +59,7 @@ impl Shard {
     pub(crate) fn new(bounds: MemoryOptions) -> Self {
         Self {
             bounds,
-            counters: HashMap::new(),
+            counters: Slots::default(),
             of_workspace: HashMap::new(),
             records: HashMap::new(),
             counter_ends: BinaryHeap::new(),
@@ -82,7 +82,15 @@ impl Shard {
             let granted = !record.charges.is_empty();
             return Some((granted, self.read_as_charged(now, workspace, asks)));
         }
-        let Some(old) = old else { return self.charge(now, workspace, id, asks, keep) };
+        let Some(old) = old else {
+            let granted = self.charge(now, workspace, id, asks, keep)?;
+            let readings = if granted {
+                self.read_as_charged(now, workspace, asks)
+            } else {
+                self.read(now, workspace, asks)
+            };
+            return Some((granted, readings));
+        };
         let mut work = self.settled(now, workspace, asks);
         let given_back = self.records.get(&(workspace, old)).cloned();
         let mut elsewhere = Vec::new();
@@ -118,8 +126,24 @@ impl Shard {
         Some((true, readings))
     }
 
-    /// [`Self::book`] without anything to give back, as nearly every call is: in place, so that a call
-    /// costs two looks at each of its counters and no copy.
+    /// [`Self::book`] without anything to give back; of a refusal, how the counters stand.
+    pub(crate) fn charge_or_tell(
+        &mut self,
+        now: i64,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        asks: &[Ask],
+        keep: Duration,
+    ) -> Option<Option<Vec<Reading>>> {
+        self.clear(now);
+        let granted = match self.records.get(&(workspace, id)) {
+            Some(record) => !record.charges.is_empty(),
+            None => self.charge(now, workspace, id, asks, keep)?,
+        };
+        Some((!granted).then(|| self.read(now, workspace, asks)))
+    }
+
+    /// Charges all `asks` or none: in place, since nearly every call is like that. `None`: no room.
     fn charge(
         &mut self,
         now: i64,
@@ -127,47 +151,48 @@ impl Shard {
         id: ReservationId,
         asks: &[Ask],
         keep: Duration,
-    ) -> Option<(bool, Vec<Reading>)> {
-        let names: Vec<Name> = asks.iter().map(|ask| (workspace, Arc::clone(&ask.name))).collect();
+    ) -> Option<bool> {
         let (mut granted, mut new) = (true, 0);
-        for (ask, name) in asks.iter().zip(&names) {
-            granted &= if let Some(known) = self.counters.get_mut(name) {
+        let mut places = Vec::with_capacity(asks.len());
+        for ask in asks {
+            let place = self.counters.place(workspace, ask);
+            granted &= if let Some(known) = place.and_then(|place| self.counters.at(place)) {
                 known.buckets.settle(ask.span, now);
                 known.buckets.fits(ask.max, ask.amount)
             } else {
                 new += 1;
                 ask.amount <= ask.max
             };
+            places.push(place);
         }
         if !granted {
-            return Some((false, self.read(now, workspace, asks)));
+            return Some(false);
         }
         if !self.has_room(workspace, new) {
             return None;
         }
         let mut counts_until = None;
-        let mut readings = Vec::with_capacity(asks.len());
         let mut charges = Vec::with_capacity(asks.len());
-        for (ask, name) in asks.iter().zip(names) {
+        for (ask, place) in asks.iter().zip(places) {
             let bucket = ask.span.index(now);
-            let counter = Arc::clone(&name.1);
-            if let Some(known) = self.counters.get_mut(&name) {
-                known.buckets.add(bucket, ask.amount);
+            let place = if let Some(place) = place {
+                self.counters.at(place)?.buckets.add(bucket, ask.amount);
+                place
             } else {
                 let mut buckets = Buckets::default();
                 buckets.add(bucket, ask.amount);
-                self.put(name.clone(), ask.span, buckets);
-            }
-            let buckets = &self.counters.get(&name)?.buckets;
-            counts_until = counts_until.max(buckets.empties_at(ask.span));
-            readings.push(buckets.reading(ask.span, now, ask.max, Amount::ZERO));
-            charges.push(Charged { counter, epoch: buckets.epoch, bucket, amount: ask.amount });
+                self.put((workspace, Arc::clone(&ask.name)), ask.span, buckets)
+            };
+            let known = self.counters.at(place)?;
+            counts_until = counts_until.max(known.buckets.empties_at(ask.span));
+            let (counter, epoch) = (Arc::clone(&ask.name), known.buckets.epoch);
+            charges.push(Charged { counter, epoch, bucket, amount: ask.amount });
         }
         if !charges.is_empty() {
             let until = remembered_until(now, counts_until, keep);
             self.remember(workspace, id, until, charges);
         }
-        Some((true, readings))
+        Some(true)
     }
 
     pub(crate) fn refund(&mut self, now: i64, workspace: WorkspaceId, id: ReservationId) {
@@ -198,7 +223,7 @@ impl Shard {
     ) -> Vec<(GrantId, String)> {
         let mut of_grants: BTreeMap<String, BTreeMap<String, i64>> =
             grants.iter().map(|grant| (grant.to_string(), BTreeMap::new())).collect();
-        for ((of, name), counter) in &self.counters {
+        for ((of, name), counter) in self.counters.iter() {
             if *of == workspace
                 && let Some(ends) =
                     counter.buckets.empties_at(counter.span).filter(|end| *end > now)
@@ -221,8 +246,10 @@ impl Shard {
 
     /// Empties a counter; what it held.
     pub(crate) fn reset(&mut self, now: i64, workspace: WorkspaceId, ask: &Ask) -> Amount {
-        let name = (workspace, Arc::clone(&ask.name));
-        let Some(counter) = self.counters.get_mut(&name) else { return Amount::ZERO };
+        let place = self.counters.place(workspace, ask);
+        let Some(counter) = place.and_then(|place| self.counters.at(place)) else {
+            return Amount::ZERO;
+        };
         counter.buckets.settle(counter.span, now);
         let held = counter.buckets.used();
         counter.buckets.filled.clear();
@@ -234,8 +261,10 @@ impl Shard {
     fn settled(&mut self, now: i64, workspace: WorkspaceId, asks: &[Ask]) -> Vec<Buckets> {
         asks.iter()
             .map(|ask| {
-                let name = (workspace, Arc::clone(&ask.name));
-                let Some(known) = self.counters.get_mut(&name) else { return Buckets::default() };
+                let place = self.counters.place(workspace, ask);
+                let Some(known) = place.and_then(|place| self.counters.at(place)) else {
+                    return Buckets::default();
+                };
                 known.buckets.settle(ask.span, now);
                 known.buckets.clone()
             })
@@ -245,7 +274,7 @@ impl Shard {
     /// The keys of the counters, if there is room for those that are new.
     fn names(&self, workspace: WorkspaceId, asks: &[Ask]) -> Option<Vec<Name>> {
         let names: Vec<Name> = asks.iter().map(|ask| (workspace, Arc::clone(&ask.name))).collect();
-        let new = names.iter().filter(|name| !self.counters.contains_key(*name)).count();
+        let new = asks.iter().filter(|ask| self.counters.place(workspace, ask).is_none()).count();
         self.has_room(workspace, new).then_some(names)
     }
 
@@ -256,13 +285,15 @@ impl Shard {
                 && of_workspace() + new <= self.bounds.max_counters_of_workspace
     }
 
-    /// Stores a counter, and sees to its end.
-    pub(crate) fn put(&mut self, name: Name, span: Span, buckets: Buckets) {
+    /// Stores a counter, and sees to its end; gives its place.
+    pub(crate) fn put(&mut self, name: Name, span: Span, buckets: Buckets) -> usize {
         let ends = buckets.empties_at(span).unwrap_or(0);
-        if self.counters.insert(name.clone(), Counter { span, buckets }).is_none() {
+        let (place, new) = self.counters.put(name.clone(), Counter { span, buckets });
+        if new {
             *self.of_workspace.entry(name.0).or_insert(0) += 1;
             self.counter_ends.push(Reverse((ends, name)));
         }
+        place
     }
 
     fn give_back_all(&mut self, now: i64, workspace: WorkspaceId, charges: &[Charged]) {

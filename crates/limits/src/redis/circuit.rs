@@ -103,7 +103,9 @@ impl Circuit {
             return Err(Unavailable::certain(fault.reason.clone()));
         }
         let waiting = Waiting::begins(self);
-        let answer = timeout(self.options.timeout, self.attempt(call)).await;
+        // Boxed: whoever charges a counter would hold room for all that a connection may need.
+        let attempt = Box::pin(self.attempt(call));
+        let answer = timeout(self.options.timeout, attempt).await;
         drop(waiting);
         let failed = match answer {
             Ok(Ok(value)) => return Ok(value),
