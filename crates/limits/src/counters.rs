@@ -80,10 +80,7 @@ impl Counters {
         match self {
             _ if plan.asks.is_empty() => Ok(Ok(())),
             Self::Memory(memory) => memory.charge(workspace, id, plan, keep),
-            Self::Redis(redis) => {
-                let reserved = redis.reserve(workspace, id, plan, keep).await?;
-                Ok(if reserved.granted { Ok(()) } else { Err(reserved) })
-            }
+            Self::Redis(redis) => redis.charge(workspace, id, plan, keep).await,
         }
     }
 

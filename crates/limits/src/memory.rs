@@ -121,17 +121,16 @@ impl Memory {
         plan: &Plan,
         keep: Duration,
     ) -> Result<Result<(), Reserved>, Unavailable> {
-        let refused = self
+        let charged = self
             .changing(workspace)
             .lock()
             .charge_or_tell(self.now(), workspace, id, &plan.asks, keep)
             .ok_or(Unavailable::certain(Reason::TooManyCounters))?;
-        Ok(match refused {
-            None => Ok(()),
-            Some(readings) => {
-                Err(Reserved { granted: false, readings: plan.readings(&readings) })
-            }
-        })
+        let refused = |readings: Vec<Reading>| {
+            let readings = plan.readings(&readings);
+            Reserved { granted: false, readings }
+        };
+        Ok(charged.map_err(refused))
     }
 
     pub(crate) fn rebook(

@@ -83,9 +83,25 @@ impl RedisCounters {
         plan: &Plan,
         keep: Duration,
     ) -> Result<Reserved, Unavailable> {
-        let record = record_key(workspace, id);
-        let call = self.booking(workspace, record.clone(), record, plan, &[], keep);
+        let call = self.booking(workspace, id, id, plan, &[], keep);
         self.reserved(plan, &call).await
+    }
+
+    /// [`Self::reserve`], but how the counters stand is told only with a refusal.
+    pub(crate) async fn charge(
+        &self,
+        workspace: WorkspaceId,
+        id: ReservationId,
+        plan: &Plan,
+        keep: Duration,
+    ) -> Result<Result<(), Reserved>, Unavailable> {
+        let call = self.booking(workspace, id, id, plan, &[], keep);
+        let answer = self.circuit.run(&call).await?;
+        if is_granted(&answer) {
+            return Ok(Ok(()));
+        }
+        let reserved = read_reserved(&answer, plan)?;
+        Ok(if reserved.granted { Ok(()) } else { Err(reserved) })
     }
 
     pub(crate) async fn rebook(
@@ -102,7 +118,6 @@ impl RedisCounters {
             .iter()
             .filter(|ask| !plan.asks.iter().any(|charged| charged.name == ask.name))
             .collect();
-        let (new, old) = (record_key(workspace, new), record_key(workspace, old));
         let call = self.booking(workspace, new, old, plan, &others, keep);
         self.reserved(plan, &call).await
     }
@@ -110,33 +125,33 @@ impl RedisCounters {
     fn booking(
         &self,
         workspace: WorkspaceId,
-        new: String,
-        old: String,
+        new: ReservationId,
+        old: ReservationId,
         plan: &Plan,
         others: &[&Ask],
         keep: Duration,
     ) -> Call {
         let mut call = Call::new(&script::BOOK);
-        call.key(new).key(old).arg(&self.time()).arg(&keep.as_millis());
+        call.key(&record_key(workspace, new)).key(&record_key(workspace, old));
+        call.arg(&self.time()).arg(&keep.as_millis());
         call.arg(&LEAST_REMEMBERED.as_millis()).arg(&plan.asks.len());
-        call.arg(plan.session.as_ref().map_or(&String::new(), |(_, session)| session));
+        call.arg(&plan.session.as_ref().map_or("", |(_, session)| session));
         for ask in &plan.asks {
-            call.key(counter_key(workspace, &ask.name));
+            call.key(&counter_key(workspace, &ask.name));
             push_ask(&mut call, ask);
         }
         for ask in others {
-            call.key(counter_key(workspace, &ask.name));
+            call.key(&counter_key(workspace, &ask.name));
             push_span(&mut call, ask.span);
         }
         if let Some((grant, _)) = &plan.session {
-            call.key(sessions_key(workspace, grant));
+            call.key(&sessions_key(workspace, grant));
         }
         call
     }
 
     async fn reserved(&self, plan: &Plan, call: &Call) -> Result<Reserved, Unavailable> {
-        let (verdict, readings) = read_answer(&self.circuit.run(call).await?, &plan.asks)?;
-        Ok(Reserved { granted: verdict == "granted", readings: plan.readings(&readings) })
+        read_reserved(&self.circuit.run(call).await?, plan)
     }
 
     pub(crate) async fn refund(
@@ -146,9 +161,9 @@ impl RedisCounters {
         plan: &Plan,
     ) -> Result<(), Unavailable> {
         let mut call = Call::new(&script::REFUND);
-        call.key(record_key(workspace, id)).arg(&self.time()).arg(&VOID_REMEMBERED.as_millis());
+        call.key(&record_key(workspace, id)).arg(&self.time()).arg(&VOID_REMEMBERED.as_millis());
         for ask in &plan.asks {
-            call.key(counter_key(workspace, &ask.name));
+            call.key(&counter_key(workspace, &ask.name));
             push_span(&mut call, ask.span);
         }
         let refund = Refund::new(call);
@@ -173,7 +188,7 @@ impl RedisCounters {
             let mut call = Call::new(&script::READ);
             call.arg(&self.time());
             for ask in piece {
-                call.key(counter_key(workspace, &ask.name));
+                call.key(&counter_key(workspace, &ask.name));
             }
             readings.extend(read_stored(&self.circuit.run(&call).await?, piece)?);
         }
@@ -191,7 +206,7 @@ impl RedisCounters {
             let mut call = Call::new(&script::SESSIONS);
             call.arg(&self.time()).arg(&most);
             for grant in piece {
-                call.key(sessions_key(workspace, &grant.to_string()));
+                call.key(&sessions_key(workspace, &grant.to_string()));
             }
             let answer = self.circuit.run(&call).await?;
             let told: Vec<Vec<String>> =
@@ -210,7 +225,7 @@ impl RedisCounters {
         ask: &Ask,
     ) -> Result<Amount, Unavailable> {
         let mut call = Call::new(&script::RESET);
-        call.key(counter_key(workspace, &ask.name)).arg(&self.time());
+        call.key(&counter_key(workspace, &ask.name)).arg(&self.time());
         push_span(&mut call, ask.span);
         let answer = self.circuit.run(&call).await?;
         let held: (String, String) = redis::from_redis_value(answer).map_err(|_| unexpected())?;
@@ -228,7 +243,7 @@ impl RedisCounters {
     ) -> Result<Value, Unavailable> {
         let mut call = Call::new(script);
         for key in keys {
-            call.key(key);
+            call.key(&key);
         }
         for arg in args {
             call.bytes(arg);
@@ -259,17 +274,17 @@ pub(crate) use self::fault::unavailable;
 pub(crate) use self::link::Link;
 pub(crate) use self::script::{BIND, COUNT, DISPLACE, PEEK, PUSH, TOUCH, UNBIND};
 
-fn record_key(workspace: WorkspaceId, id: ReservationId) -> String {
-    format!("sluice:{{{workspace}}}:r:{id}")
+fn record_key(workspace: WorkspaceId, id: ReservationId) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "sluice:{{{workspace}}}:r:{id}"))
 }
 
-fn counter_key(workspace: WorkspaceId, name: &str) -> String {
-    format!("sluice:{{{workspace}}}:c:{name}")
+fn counter_key(workspace: WorkspaceId, name: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "sluice:{{{workspace}}}:c:{name}"))
 }
 
 /// Where a grant's charged sessions are noted.
-fn sessions_key(workspace: WorkspaceId, grant: &str) -> String {
-    format!("sluice:{{{workspace}}}:s:{grant}")
+fn sessions_key(workspace: WorkspaceId, grant: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "sluice:{{{workspace}}}:s:{grant}"))
 }
 
 fn push_span(call: &mut Call, span: Span) {
@@ -309,6 +324,24 @@ fn read_stored(answer: &Value, asks: &[Ask]) -> Result<Vec<Reading>, Unavailable
         buckets.reading(ask.span, now, ask.max, ask.amount)
     };
     Ok(asks.iter().zip(&told[1..]).map(reading).collect())
+}
+
+/// What scripts answer where all is charged.
+const GRANTED: &str = "granted";
+
+/// Whether the answer's first word, which is all that most calls need of it, says so.
+fn is_granted(answer: &Value) -> bool {
+    let Value::Array(words) = answer else { return false };
+    match words.first() {
+        Some(Value::BulkString(word)) => word == GRANTED.as_bytes(),
+        Some(Value::SimpleString(word)) => word == GRANTED,
+        _ => false,
+    }
+}
+
+fn read_reserved(answer: &Value, plan: &Plan) -> Result<Reserved, Unavailable> {
+    let (verdict, readings) = read_answer(answer, &plan.asks)?;
+    Ok(Reserved { granted: verdict == GRANTED, readings: plan.readings(&readings) })
 }
 
 /// Reads a verdict and four numbers for each ask, see `lua/common.lua`.

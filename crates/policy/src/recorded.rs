@@ -2,12 +2,14 @@
 //! for it that tells its type, so that rules can still be tried on the call.
 
 use crate::decision::ValueKind;
-use crate::json::{Lexer, SyntaxError, quote};
+use crate::json::{Lexer, SyntaxError, push_quoted};
 
 /// How a mark begins: `{"$type":"string"}`.
 pub(crate) const MARK: &str = "{\"$type\":\"";
 /// Bytes of a record; what does not fit is told by type alone.
 const MOST: usize = 16 * 1024;
+/// Room that a record is given at first, if its arguments are as long.
+const USUAL: usize = 256;
 /// Levels that are kept.
 const LEVELS: usize = 8;
 
@@ -26,8 +28,16 @@ pub(crate) fn kind(word: &str) -> Option<ValueKind> {
 
 /// The mark of a value that is not kept.
 pub fn mark(kind: ValueKind) -> String {
+    let mut out = String::with_capacity(MARK.len() + 9);
+    push_mark(&mut out, kind);
+    out
+}
+
+fn push_mark(out: &mut String, kind: ValueKind) {
     let word = KINDS.iter().find(|(_, other)| *other == kind).map_or("null", |(word, _)| word);
-    format!("{MARK}{word}\"}}")
+    out.push_str(MARK);
+    out.push_str(word);
+    out.push_str("\"}");
 }
 
 /// Names and types of arguments, without their values. `arguments` is JSON text that was checked.
@@ -38,7 +48,8 @@ pub fn types_only(arguments: &str) -> String {
 /// Arguments with a mark for every value whose key `keep` refuses (elements of lists go by the
 /// list's key), and for what is too deep or too long.
 pub fn redacted(arguments: &str, keep: &dyn Fn(&str) -> bool) -> String {
-    let mut writer = Writer { out: String::new(), keep };
+    let out = String::with_capacity(arguments.len().min(USUAL));
+    let mut writer = Writer { out, keep };
     let mut lexer = Lexer::new(arguments);
     if writer.value(&mut lexer, None, 0).is_err() {
         return mark(ValueKind::Object);
@@ -73,7 +84,7 @@ impl Writer<'_> {
         if scalar && fits && key.is_some_and(self.keep) {
             self.out.push_str(text);
         } else {
-            self.out.push_str(&mark(kind));
+            push_mark(&mut self.out, kind);
         }
         Ok(())
     }
@@ -88,7 +99,7 @@ impl Writer<'_> {
             // An object with a member of the mark's name would be read as a mark.
             if self.out.len() > MOST || (first && key == "$type") {
                 self.out.truncate(before);
-                self.out.push_str(&mark(ValueKind::Object));
+                push_mark(&mut self.out, ValueKind::Object);
                 lexer.at = start;
                 return lexer.skip(depth);
             }
@@ -96,7 +107,7 @@ impl Writer<'_> {
                 self.out.push(',');
             }
             first = false;
-            self.out.push_str(&quote(&key));
+            push_quoted(&mut self.out, &key);
             self.out.push(':');
             self.value(lexer, Some(&key), depth + 1)?;
         }
@@ -117,7 +128,7 @@ impl Writer<'_> {
         while items.next(lexer)? {
             if self.out.len() > MOST {
                 self.out.truncate(before);
-                self.out.push_str(&mark(ValueKind::List));
+                push_mark(&mut self.out, ValueKind::List);
                 lexer.at = start;
                 return lexer.skip(depth);
             }

@@ -64,16 +64,14 @@ pub(crate) async fn send(
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
     *request.headers_mut() = headers;
-    let sending = inner.upstream.send(target, request);
-    let sent = match deadline {
-        // Connecting has a bound of its own, and idle time does not count before it: what is late here was sent.
-        Some(deadline) => timeout_at(deadline, sending).await.map_err(|_| {
-            count(Answered::TimedOut);
-            Failure::TimedOut
-        })?,
-        None => sending.await,
-    };
+    let sent = inner.upstream.send_until(target, request, deadline).await;
     let response = sent.map_err(|error| {
+        let late = matches!(error, SendError::TimedOutBeforeSend | SendError::TimedOutAfterSend);
+        // Connecting has a bound of its own, and idle time does not count before it: what is late here was sent.
+        if late && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            count(Answered::TimedOut);
+            return Failure::TimedOut;
+        }
         tracing::info!(server = %target.server, %error, "A request to an upstream failed");
         failed(&error);
         Failure::from(&error)

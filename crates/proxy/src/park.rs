@@ -40,13 +40,15 @@ pub(crate) async fn park(
     let session = exchange.session.as_ref();
     // Before it is charged: the counters remember the charge for longer than the approval can last.
     let at = (inner.clock)();
-    let booking = match decide::charge(&inner, route, session, &tool.name, decision, Some(expires + LATE)).await
-    {
-        Charged::Booked(booking) => booking,
-        Charged::Limited(limited) | Charged::Observed(limited) => {
-            return Err(limit_refusal(&tool.name, &limited));
-        }
-    };
+    let booking =
+        match decide::charge(&inner, route, session, &tool.name, decision, Some(expires + LATE))
+            .await
+        {
+            Charged::Booked(booking) => booking,
+            Charged::Limited(limited) | Charged::Observed(limited) => {
+                return Err(limit_refusal(&tool.name, &limited));
+            }
+        };
     let reservation = booking.as_ref().map_or_else(ReservationId::new, |booking| booking.id);
     // If the client goes meanwhile, nobody knows whether it was parked: what is not charged while
     // it waits is charged at its release.

@@ -33,11 +33,11 @@ impl PreparedCharges {
                 known => known.is_some() || kept.len() >= MAX_TOOLS,
             }
         };
-        let made = make();
+        let fresh = make();
         if !known {
-            self.0.write().insert(tool.to_owned(), (charges.to_vec(), Arc::clone(&made)));
+            self.0.write().insert(tool.to_owned(), (charges.to_vec(), Arc::clone(&fresh)));
         }
-        made
+        fresh
     }
 }
 

@@ -22,6 +22,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use secrecy::{ExposeSecret, SecretString};
 use sluice_domain::ServerId;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::check::{self, UrlProblem};
@@ -180,6 +181,16 @@ impl Upstream {
         target: &Target,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, SendError> {
+        self.send_until(target, request, None).await
+    }
+
+    /// [`Self::send`], but no longer than until `deadline`.
+    pub async fn send_until(
+        &self,
+        target: &Target,
+        request: Request<Full<Bytes>>,
+        deadline: Option<Instant>,
+    ) -> Result<Response<Incoming>, SendError> {
         let (mut parts, body) = request.into_parts();
         let ready = self.ready(target)?;
         parts.uri = ready.uri.clone();
@@ -197,7 +208,10 @@ impl Upstream {
         let sent = Arc::new(AtomicBool::new(body.is_end_stream()));
         let body = Tracked { inner: body, sent: Arc::clone(&sent) };
         let sending = ready.pool.request(Request::from_parts(parts, body));
-        match tokio::time::timeout(target.connect_timeout + target.idle_timeout, sending).await {
+        let patience = Instant::now() + target.connect_timeout + target.idle_timeout;
+        // One timer for both: each costs a call as much as one of its counters.
+        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        match timeout_at(until, sending).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(explain(error, sent.load(Ordering::Acquire))),
             Err(_) if sent.load(Ordering::Acquire) => Err(SendError::TimedOutAfterSend),

@@ -4,12 +4,31 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 /// Appends the `length` last digits of the big-endian number `bytes`.
 pub(crate) fn push(out: &mut String, bytes: &[u8], length: usize) {
+    if let Some(mut number) = small(bytes) {
+        let mut digits = [b'0'; SMALL_DIGITS];
+        for digit in digits.iter_mut().rev() {
+            *digit = DIGITS[usize::try_from(number % 62).unwrap_or(0)];
+            number /= 62;
+        }
+        // More digits than a small number can have are noughts.
+        out.extend(std::iter::repeat_n('0', length.saturating_sub(SMALL_DIGITS)));
+        let last = &digits[SMALL_DIGITS - length.min(SMALL_DIGITS)..];
+        return out.extend(last.iter().copied().map(char::from));
+    }
     let mut number = bytes.to_vec();
     let mut digits = vec![0_u8; length];
     for digit in digits.iter_mut().rev() {
         *digit = DIGITS[divide(&mut number)];
     }
     out.extend(digits.into_iter().map(char::from));
+}
+
+/// Digits of the largest number of eight bytes.
+const SMALL_DIGITS: usize = 11;
+
+/// A number that the processor can divide by itself.
+fn small(bytes: &[u8]) -> Option<u64> {
+    (bytes.len() <= 8).then(|| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 /// Divides the big-endian number by 62 in place and gives the remainder.
@@ -41,6 +60,9 @@ mod tests {
             (&[62], 2, "10"),
             (&[1, 0], 3, "048"),
             (&[0xff; 8], 11, "LygHa16AHYF"),
+            (&[0xff; 8], 6, "16AHYF"),
+            (&[0xff; 8], 13, "00LygHa16AHYF"),
+            (&[0, 0, 0, 0, 0, 0, 0, 0, 62], 2, "10"),
         ] {
             let mut out = String::new();
             push(&mut out, bytes, length);

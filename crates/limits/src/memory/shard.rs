@@ -10,8 +10,7 @@ use sluice_domain::{Amount, GrantId, ReservationId, WorkspaceId};
 
 use super::MemoryOptions;
 use super::ends::Ends;
-pub(crate) use super::slots::Name;
-use super::slots::Slots;
+use super::slots::{Name, Slots};
 use crate::buckets::Buckets;
 use crate::contract::Reading;
 use crate::plan::{Ask, session_of};
@@ -84,12 +83,8 @@ impl Shard {
         }
         let Some(old) = old else {
             let granted = self.charge(now, workspace, id, asks, keep)?;
-            let readings = if granted {
-                self.read_as_charged(now, workspace, asks)
-            } else {
-                self.read(now, workspace, asks)
-            };
-            return Some((granted, readings));
+            let read = if granted { Self::read_as_charged } else { Self::read };
+            return Some((granted, read(self, now, workspace, asks)));
         };
         let mut work = self.settled(now, workspace, asks);
         let given_back = self.records.get(&(workspace, old)).cloned();
@@ -134,13 +129,13 @@ impl Shard {
         id: ReservationId,
         asks: &[Ask],
         keep: Duration,
-    ) -> Option<Option<Vec<Reading>>> {
+    ) -> Option<Result<(), Vec<Reading>>> {
         self.clear(now);
         let granted = match self.records.get(&(workspace, id)) {
             Some(record) => !record.charges.is_empty(),
             None => self.charge(now, workspace, id, asks, keep)?,
         };
-        Some((!granted).then(|| self.read(now, workspace, asks)))
+        Some(if granted { Ok(()) } else { Err(self.read(now, workspace, asks)) })
     }
 
     /// Charges all `asks` or none: in place, since nearly every call is like that. `None`: no room.

@@ -16,7 +16,7 @@ pub(crate) type Name = (WorkspaceId, Arc<str>);
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     places: HashMap<Name, usize>,
-    slots: Vec<Option<(Name, Counter)>>,
+    held: Vec<Option<(Name, Counter)>>,
     free: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ impl Slots {
     /// The place of the counter that is asked for: where it was found the last time, if it is there still.
     pub(super) fn place(&self, workspace: WorkspaceId, ask: &Ask) -> Option<usize> {
         let guess = ask.hint.get();
-        if let Some(Some((name, _))) = self.slots.get(guess)
+        if let Some(Some((name, _))) = self.held.get(guess)
             && name.0 == workspace
             && (Arc::ptr_eq(&name.1, &ask.name) || name.1 == ask.name)
         {
@@ -40,12 +40,12 @@ impl Slots {
     }
 
     pub(super) fn at(&mut self, place: usize) -> Option<&mut Counter> {
-        self.slots.get_mut(place)?.as_mut().map(|(_, counter)| counter)
+        self.held.get_mut(place)?.as_mut().map(|(_, counter)| counter)
     }
 
     pub(super) fn get(&self, name: &Name) -> Option<&Counter> {
         let place = *self.places.get(name)?;
-        self.slots.get(place)?.as_ref().map(|(_, counter)| counter)
+        self.held.get(place)?.as_ref().map(|(_, counter)| counter)
     }
 
     pub(super) fn get_mut(&mut self, name: &Name) -> Option<&mut Counter> {
@@ -56,27 +56,27 @@ impl Slots {
     /// Stores a counter; its place, and whether it is new.
     pub(super) fn put(&mut self, name: Name, counter: Counter) -> (usize, bool) {
         if let Some(place) = self.places.get(&name).copied() {
-            self.slots[place] = Some((name, counter));
+            self.held[place] = Some((name, counter));
             return (place, false);
         }
         let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
+            self.held.push(None);
+            self.held.len() - 1
         });
         self.places.insert(name.clone(), place);
-        self.slots[place] = Some((name, counter));
+        self.held[place] = Some((name, counter));
         (place, true)
     }
 
     pub(super) fn remove(&mut self, name: &Name) {
         if let Some(place) = self.places.remove(name) {
-            self.slots[place] = None;
+            self.held[place] = None;
             self.free.push(place);
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &Counter)> {
-        self.slots.iter().flatten().map(|(name, counter)| (name, counter))
+        self.held.iter().flatten().map(|(name, counter)| (name, counter))
     }
 }
 
@@ -121,6 +121,6 @@ mod tests {
         slots.put((ours, "one".into()), counter(3));
         assert_eq!(epoch(&mut slots, ours, &one), Some(3), "by its name, in its new place");
         assert_eq!(epoch(&mut slots, ours, &two), Some(2));
-        assert_eq!(slots.slots.len(), 2, "places are used again");
+        assert_eq!(slots.held.len(), 2, "places are used again");
     }
 }

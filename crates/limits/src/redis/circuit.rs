@@ -141,13 +141,14 @@ impl Circuit {
         if let Some(link) = self.link.lock().clone() {
             return Ok(link);
         }
-        let link = Link::open(&self.address, self.options.timeout).await?;
+        // Every answer over it is waited for within a time-out already.
+        let link = Link::open(&self.address, self.options.timeout, None).await?;
         Ok(self.put(link))
     }
 
     /// A connection beside the shared one.
     pub(crate) async fn fresh(&self, timeout: Duration) -> RedisResult<Link> {
-        Link::open(&self.address, timeout).await
+        Link::open(&self.address, timeout, Some(timeout)).await
     }
 
     fn put(&self, link: Link) -> Numbered {
@@ -188,7 +189,7 @@ impl Circuit {
     /// Tries a write over a new connection, then pays the refunds that are due, then closes.
     async fn try_to_close(self: &Arc<Self>, shard: &str) -> bool {
         let trial = timeout(self.options.timeout, async {
-            let mut link = Link::open(&self.address, self.options.timeout).await?;
+            let mut link = Link::open(&self.address, self.options.timeout, None).await?;
             link.send(&trial_write(shard)).await?;
             Ok::<_, RedisError>(link)
         });

@@ -20,11 +20,16 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// Connects anew. A Sentinel is asked each time, so that a failover is followed.
-    pub(crate) async fn open(address: &Address, timeout: Duration) -> RedisResult<Self> {
+    /// Connects anew. A Sentinel is asked each time, so that a failover is followed. `patience`: the bound
+    /// on an answer; none where whoever asks has one of their own.
+    pub(crate) async fn open(
+        address: &Address,
+        timeout: Duration,
+        patience: Option<Duration>,
+    ) -> RedisResult<Self> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(timeout))
-            .set_response_timeout(Some(timeout));
+            .set_response_timeout(patience);
         match address {
             Address::Single(node) => {
                 let client = Client::open(node.as_ref().clone())?;

@@ -1,8 +1,10 @@
 //! The scripts, and calls of them.
 
+use std::fmt;
+use std::io::Write as _;
 use std::sync::LazyLock;
 
-use redis::{Cmd, ToRedisArgs};
+use redis::Cmd;
 
 /// A script as it is stored in Redis under its hash.
 #[derive(Debug)]
@@ -38,33 +40,62 @@ script!(PUSH, "", "push.lua");
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     script: &'static Script,
-    keys: Vec<String>,
-    args: Vec<Vec<u8>>,
+    keys: Words,
+    args: Words,
+}
+
+/// Many small texts in one piece of memory: a call has some dozens of them.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Words {
+    fn with_room(words: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(words) }
+    }
+
+    fn push(&mut self, word: &dyn fmt::Display) {
+        // Memory takes what is written.
+        let _ = write!(self.bytes, "{word}");
+        self.ends.push(self.bytes.len());
+    }
+
+    fn push_bytes(&mut self, word: &[u8]) {
+        self.bytes.extend_from_slice(word);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
 }
 
 impl Call {
-    pub(crate) const fn new(script: &'static Script) -> Self {
-        Self { script, keys: Vec::new(), args: Vec::new() }
+    pub(crate) fn new(script: &'static Script) -> Self {
+        Self { script, keys: Words::with_room(8, 768), args: Words::with_room(32, 192) }
     }
 
-    pub(crate) fn key(&mut self, key: String) -> &mut Self {
+    pub(crate) fn key(&mut self, key: &impl fmt::Display) -> &mut Self {
         self.keys.push(key);
         self
     }
 
-    pub(crate) fn arg(&mut self, arg: &impl ToString) -> &mut Self {
-        self.args.push(arg.to_string().into_bytes());
+    pub(crate) fn arg(&mut self, arg: &impl fmt::Display) -> &mut Self {
+        self.args.push(arg);
         self
     }
 
     pub(crate) fn bytes(&mut self, arg: &[u8]) -> &mut Self {
-        self.args.push(arg.to_vec());
+        self.args.push_bytes(arg);
         self
     }
 
     /// The first key, which tells the shard.
     pub(crate) fn shard(&self) -> &str {
-        self.keys.first().map_or("", String::as_str)
+        self.keys.iter().next().and_then(|key| std::str::from_utf8(key).ok()).unwrap_or_default()
     }
 
     /// By hash: the usual way.
@@ -77,15 +108,41 @@ impl Call {
         self.command("EVAL", self.script.text)
     }
 
-    fn command(&self, name: &str, script: impl ToRedisArgs) -> Cmd {
-        let mut command = redis::cmd(name);
-        command.arg(script).arg(self.keys.len());
-        for key in &self.keys {
-            command.arg(key);
-        }
-        for arg in &self.args {
-            command.arg(arg.as_slice());
+    fn command(&self, name: &str, script: &str) -> Cmd {
+        let words = 3 + self.keys.ends.len() + self.args.ends.len();
+        let bytes = name.len() + script.len() + self.keys.bytes.len() + self.args.bytes.len() + 8;
+        let mut command = Cmd::with_capacity(words, bytes);
+        command.arg(name).arg(script).arg(self.keys.ends.len());
+        for word in self.keys.iter().chain(self.args.iter()) {
+            command.arg(word);
         }
         command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::Arg;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_its_script_its_keys_and_its_arguments_in_their_order() {
+        let mut call = Call::new(&COUNT);
+        call.key(&"sluice:{w}:a").arg(&-17_i128).key(&"").bytes(&[0, 255]).arg(&"");
+        let command = call.short();
+        let words: Vec<Vec<u8>> = command
+            .args_iter()
+            .map(|word| match word {
+                Arg::Simple(word) => word.to_vec(),
+                _ => Vec::new(),
+            })
+            .collect();
+        let hash = COUNT.hash.as_bytes();
+        let expected: [&[u8]; 8] =
+            [b"EVALSHA", hash, b"2", b"sluice:{w}:a", b"", b"-17", &[0, 255], b""];
+        assert_eq!(words, expected);
+        assert_eq!(call.shard(), "sluice:{w}:a");
+        assert_eq!(Call::new(&COUNT).shard(), "");
     }
 }

@@ -14,4 +14,4 @@ pub(crate) use place::{Lines, Place, escape_pointer};
 pub(crate) use strict::{TopLevel, check_strict};
 pub(crate) use text::Text;
 pub(crate) use tree::{Kind, Member, Node, Tree, parse};
-pub(crate) use write::{quote, to_value};
+pub(crate) use write::{push_quoted, quote, to_value};

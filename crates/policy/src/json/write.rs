@@ -22,6 +22,18 @@ pub(crate) fn to_value(node: &Node<'_>) -> Value {
     }
 }
 
+/// Appends a string as JSON text.
+pub(crate) fn push_quoted(out: &mut String, text: &str) {
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if text.bytes().all(plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&quote(text));
+    }
+}
+
 /// A string as JSON text.
 pub(crate) fn quote(text: &str) -> String {
     Value::from(text).to_string()

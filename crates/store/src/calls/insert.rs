@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use sluice_domain::CallRecord;
 use sqlx::{PgConnection, QueryBuilder, Sqlite, SqliteConnection};
+use tokio::task::yield_now;
 use uuid::Uuid;
 
 use super::tally::Tally;
@@ -58,39 +59,49 @@ async fn postgres(conn: &mut PgConnection, calls: &[CallRecord]) -> Result<u64, 
             calls.iter().map(|$call| $value).collect::<Vec<_>>()
         };
     }
-    let done = sqlx::query(sqlx::AssertSqlSafe(sql))
+    // Calls go on between the columns: to make all of them ready takes as long as some dozens of calls.
+    let query = sqlx::query(sqlx::AssertSqlSafe(sql))
         .bind(column!(call => call.workspace.uuid()))
         .bind(column!(call => call.id.uuid()))
         .bind(column!(call => call.server.uuid()))
         .bind(column!(call => call.grant.uuid()))
         .bind(column!(call => text(&call.grant_label)))
-        .bind(column!(call => micros(call.at)))
+        .bind(column!(call => micros(call.at)));
+    yield_now().await;
+    let query = query
         .bind(column!(call => text(&call.method)))
         .bind(column!(call => call.tool.as_deref().map(text)))
         .bind(column!(call => call.outcome.as_str()))
         .bind(column!(call => call.code.as_str()))
-        .bind(column!(call => text(&call.rule)))
+        .bind(column!(call => text(&call.rule)));
+    yield_now().await;
+    let query = query
         .bind(column!(call => text(&call.message)))
         .bind(column!(call => call.policy.map(sluice_domain::PolicyId::uuid)))
         .bind(column!(call => call.policy_version))
         .bind(column!(call => call.observed))
         .bind(column!(call => call.counter.as_deref().map(text)))
-        .bind(column!(call => call.retry_after_s))
+        .bind(column!(call => call.retry_after_s));
+    yield_now().await;
+    let query = query
         .bind(column!(call => call.arguments.as_deref().map(text)))
-        .bind(column!(call => call.trace.as_deref().map(text)))
+        .bind(column!(call => call.trace.as_deref().map(text)));
+    yield_now().await;
+    let query = query
         .bind(column!(call => call.client_name.as_deref().map(text)))
         .bind(column!(call => call.protocol_version.as_deref().map(text)))
         .bind(column!(call => call.session.as_deref().map(text)))
-        .bind(column!(call => call.client_address.as_deref().map(text)))
+        .bind(column!(call => call.client_address.as_deref().map(text)));
+    yield_now().await;
+    let query = query
         .bind(column!(call => call.request_bytes))
         .bind(column!(call => call.response_bytes))
         .bind(column!(call => call.upstream_status))
         .bind(column!(call => call.timing.total_us))
         .bind(column!(call => call.timing.limits_us))
         .bind(column!(call => call.timing.approval_us))
-        .bind(column!(call => call.timing.upstream_us))
-        .execute(conn)
-        .await?;
+        .bind(column!(call => call.timing.upstream_us));
+    let done = query.execute(conn).await?;
     Ok(done.rows_affected())
 }
 
