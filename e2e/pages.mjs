@@ -28,7 +28,7 @@ process.on('uncaughtExceptionMonitor', () => say({ step: 'lost', after: at }));
 const NO_PAGE = new Set([
   '/w', '/w/', '/theme', '/logout', '/start', '/login/code', '/login/with/{provider}', '/login/with/{provider}/callback',
   '/cards/{server}/{tool}', '/static/{version}/{name}', '/favicon.ico', '/llms.txt', '/robots.txt', '/sitemap.xml',
-  '/sitemaps/{part}', '/tools.json', '/tools.md', '/attacks.json', '/attacks.md', '/guides.json', '/guides.md',
+  '/sitemaps/{part}', '/tools.json', '/tools.md', '/attacks.json', '/attacks.md', '/docs.json', '/docs.md', '/guides.json', '/guides.md',
   '/w/{ws}/logs/live', '/w/{ws}/logs.csv', '/w/{ws}/logs.ndjson', '/w/{ws}/audit.csv', '/w/{ws}/audit.ndjson',
   '/w/{ws}/approvals/live',
 ]);
@@ -176,6 +176,19 @@ for (const route of JSON.parse(PATHS)) {
   if (!answer.html || answer.status === 303) continue;
   most = Math.max(most, await look(who, path));
   looked += 1;
+}
+// Names and texts without a place to break, as anybody may import them.
+for (const path of JSON.parse(process.env.LONG)) {
+  at = path;
+  must((await asked(nobody, path)).status === 200, 'is not there');
+  await look(nobody, path);
+  for (const width of [1280, 390]) {
+    await nobody.page.setViewportSize({ width, height: 900 });
+    const cut = await nobody.page.evaluate(() => [...document.querySelectorAll('.table-box')]
+      .filter((box) => box.scrollWidth > box.clientWidth).length);
+    must(cut === 0, `${cut} tables are cut at ${width} px`);
+  }
+  await nobody.page.screenshot({ path: join(SHOTS, `long-${path.split(/[/?]/).at(-1).slice(0, 20)}-390.png`) });
 }
 must(looked > 55, `only ${looked} pages were looked at`);
 say({ step: 'pages', looked, most });

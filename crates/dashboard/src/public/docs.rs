@@ -3,6 +3,7 @@
 mod find;
 pub(crate) mod pages;
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use askama::Template;
@@ -10,6 +11,7 @@ use axum::extract::{Path, Query};
 use axum::response::Response;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use self::find::{Hit, find};
 use self::pages::{Picture, picture};
@@ -119,6 +121,28 @@ pub(crate) async fn list(visitor: Visitor, Query(input): Query<Input>) -> Respon
     })
 }
 
+/// `/docs.md`
+pub(crate) async fn list_text(visitor: Visitor) -> Response {
+    let base = visitor.base();
+    let mut text = String::from("# Docs\n\n");
+    for page in pages() {
+        let DocPage { slug, text: shown, .. } = page;
+        let _ = writeln!(text, "- [{}]({base}/docs/{slug}.md): {}", shown.title, shown.summary);
+    }
+    page::text("text/markdown; charset=utf-8", text)
+}
+
+/// `/docs.json`
+pub(crate) async fn list_value(visitor: Visitor) -> Response {
+    let base = visitor.base();
+    let value = |page: &DocPage| {
+        json!({"slug": page.slug, "title": page.text.title, "summary": page.text.summary,
+            "url": format!("{base}/docs/{}", page.slug)})
+    };
+    let all: Vec<Value> = pages().iter().map(value).collect();
+    page::json(&json!({"pages": all}))
+}
+
 pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response {
     if slug == "policy.schema.json" {
         return page::json(&sluice_policy::json_schema());
@@ -133,7 +157,7 @@ pub(crate) async fn get(visitor: Visitor, Path(slug): Path<String>) -> Response 
             return page::text("text/markdown; charset=utf-8", doc.markdown.clone());
         }
         Form::Json => {
-            return page::json(&serde_json::json!({"slug": doc.slug, "title": doc.text.title,
+            return page::json(&json!({"slug": doc.slug, "title": doc.text.title,
                 "summary": doc.text.summary, "markdown": doc.markdown}));
         }
         Form::Html => {}

@@ -35,6 +35,8 @@ pub(crate) fn routes() -> Routes {
         .route("/attacks.json", get(attacks::list_value))
         .route("/attacks/{slug}", get(attacks::get))
         .route("/guides", get(guides::list))
+        .route("/docs.md", get(docs::list_text))
+        .route("/docs.json", get(docs::list_value))
         .route("/guides.md", get(guides::list_text))
         .route("/guides.json", get(guides::list_value))
         .route("/guides/{slug}", get(guides::get))

@@ -25,10 +25,14 @@ fn crumbs(base: &str, places: &[(&str, String)]) -> Value {
 pub(crate) fn server(server: &CatalogueServer, base: &str) -> Html {
     let entry = &server.entry;
     let url = format!("{base}{}", server.path());
-    let application = json!({"@type": "SoftwareApplication", "name": entry.title,
+    let mut application = json!({"@type": "SoftwareApplication", "name": entry.title,
         "alternateName": entry.owner_name, "description": entry.summary, "url": url,
         "applicationCategory": "DeveloperApplication", "softwareVersion": entry.version,
         "sameAs": entry.repository});
+    if let Some(members) = application.as_object_mut() {
+        // What is not known is left out.
+        members.retain(|_, value| !value.is_null());
+    }
     let crumbs =
         crumbs(base, &[("Catalogue", "/tools".to_owned()), (&entry.owner_name, server.path())]);
     block(&json!({"@context": "https://schema.org", "@graph": [application, crumbs]}))

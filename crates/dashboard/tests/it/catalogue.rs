@@ -61,7 +61,8 @@ async fn every_public_page_has_its_twins_a_report_link_and_a_preview() {
             );
         }
         assert!(page.body.contains("twitter:card"), "{path}");
-        if path == "/" || path == "/docs" {
+        // The front page is for people; `/llms.txt` is what it is for others.
+        if path == "/" {
             continue;
         }
         for (ending, kind) in [(".md", "text/markdown"), (".json", "application/json")] {
@@ -88,6 +89,45 @@ async fn every_public_page_has_its_twins_a_report_link_and_a_preview() {
         .to_owned();
     let image = browser.get(&image).await;
     assert_eq!(image.headers["content-type"], "image/png");
+}
+
+/// What each kind of node needs for others to read it: names, whole addresses, positions in order, and nothing
+/// that is `null` or empty.
+fn is_valid(node: &Value) {
+    let kind = node["@type"].as_str().unwrap_or_else(|| panic!("a kind: {node}"));
+    let needed: &[&str] = match kind {
+        "BreadcrumbList" => &["itemListElement"],
+        "ListItem" => &["position", "name", "item"],
+        "SoftwareApplication" => &["name", "applicationCategory", "url", "description"],
+        "TechArticle" => &["headline", "about", "url"],
+        "WebAPI" => &["name", "description", "provider"],
+        "FAQPage" => &["mainEntity"],
+        "Question" => &["name", "acceptedAnswer"],
+        "Answer" => &["text"],
+        other => panic!("{other}: {node}"),
+    };
+    for name in needed {
+        assert!(node.get(name).is_some(), "{kind} without {name}: {node}");
+    }
+    for (name, value) in node.as_object().expect("an object") {
+        let empty = value.is_null()
+            || value.as_str().is_some_and(|it| it.trim().is_empty())
+            || value.as_array().is_some_and(Vec::is_empty);
+        assert!(!empty, "{name} of {node}");
+        if matches!(name.as_str(), "url" | "item" | "sameAs") {
+            assert!(value.as_str().is_some_and(|it| it.starts_with("http")), "{name} of {node}");
+        }
+        let inner: Vec<&Value> =
+            value.as_array().map_or_else(|| vec![value], |it| it.iter().collect());
+        for (position, one) in (1_u64..).zip(inner) {
+            if one.is_object() {
+                is_valid(one);
+            }
+            if one["@type"] == "ListItem" {
+                assert_eq!(one["position"], position, "{node}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -121,6 +161,9 @@ async fn structured_data_is_json_that_cannot_end_its_block() {
             .map(|it| it["@type"].as_str().unwrap_or_default().to_owned())
             .collect();
         assert!(kinds.contains(&"BreadcrumbList".to_owned()), "{kinds:?}");
+        for node in value["@graph"].as_array().into_iter().flatten() {
+            is_valid(node);
+        }
         assert!(!page.body.contains("<img"), "{path}");
     }
 }
@@ -175,6 +218,14 @@ async fn changes_are_told_on_the_servers_page_and_poison_is_named() {
     .await;
     let mut browser = world.browser();
     let page = browser.get("/tools/com.example~notes").await;
+    // One tool of each: gets a note, and is poisoned but named after a sum.
+    page.says("Low 1").says("Read 1");
+    let told: Value =
+        serde_json::from_str(&browser.get("/tools/com.example~notes.json").await.body)
+            .expect("JSON");
+    let weight = told["token_weight"].as_u64().expect("a weight");
+    assert!(weight > 40, "{weight}");
+    page.says(&format!("weigh about {weight} tokens"));
     page.says("Changes over time")
         .says("added add")
         .says("looks poisoned")

@@ -19,7 +19,7 @@ const TABLE: &str = include_str!("routes/table.txt");
 const TABLE_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/routes/table.txt");
 
 /// What is not checked against anybody: read by whoever wants to.
-const PUBLIC: [&str; 27] = [
+const PUBLIC: [&str; 29] = [
     "/",
     "/tools",
     "/tools.json",
@@ -38,6 +38,8 @@ const PUBLIC: [&str; 27] = [
     "/guides.json",
     "/guides/{slug}",
     "/docs",
+    "/docs.md",
+    "/docs.json",
     "/docs/{page}",
     "/report",
     "/styleguide",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
-use sluice_testkit::Sluice;
+use sluice_testkit::{Setup, Sluice};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
@@ -62,11 +62,31 @@ async fn let_in(sluice: &Sluice, email: &str) {
     assert!(child.wait().await.expect("it ends").success());
 }
 
+/// A catalogue with a record whose names and texts nowhere break, and its pages.
+async fn with_long_names() -> (Setup, [String; 4]) {
+    let setup = setup();
+    let name = format!("zebra_{}", "x".repeat(120));
+    let record = json!({"server": {"name": format!("com.example/{}", "notes".repeat(20)), "version": "1.0.0",
+            "title": "T".repeat(90), "description": "d".repeat(300),
+            "remotes": [{"type": "streamable-http", "url": format!("https://mcp.example.com/{}", "p".repeat(150))}]},
+        "tools": [{"name": name, "description": "Deletes".to_owned() + &"e".repeat(400),
+            "inputSchema": {"type": "object", "properties": {"q".repeat(100): {"type": "string", "description": "w".repeat(200)}}}}]});
+    let file = setup.data_dir().join("long.json");
+    std::fs::create_dir_all(setup.data_dir()).expect("a folder");
+    std::fs::write(&file, record.to_string()).expect("written");
+    let output = setup.output(&["catalogue", "import", file.to_str().expect("UTF-8")]).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let server = format!("/tools/com.example~{}", "notes".repeat(20));
+    let tool = format!("{server}/{name}");
+    (setup, [server, tool, "/tools?q=zebra".to_owned(), "/categories/write".to_owned()])
+}
+
 /// The pages are those that the router serves: a new one is looked at without being named anywhere.
 #[tokio::test]
 async fn every_page_is_sound_and_each_role_is_offered_what_it_may() {
     let upstream = Upstream::python().await;
-    let sluice = setup().serve().await;
+    let (setup, long) = with_long_names().await;
+    let sluice = setup.serve().await;
     let mut tokens = Vec::new();
     for (email, workspace, role) in [
         ("ann@example.com", "acme", "admin"),
@@ -93,6 +113,7 @@ async fn every_page_is_sound_and_each_role_is_offered_what_it_may() {
         .env("UPSTREAM", &upstream.url)
         .env("PASSWORD", PASSWORD)
         .env("PATHS", json!(sluice_dashboard::paths()).to_string())
+        .env("LONG", json!(long).to_string())
         .env("CHROMIUM", needed("SLUICE_TEST_CHROMIUM"))
         .env("SHOTS", shots())
         .stdin(Stdio::null())
