@@ -88,5 +88,11 @@ export async function byKeyboard({ base, visitor, must, mark, password }) {
   await press('/');
   const here = await focused();
   must(here?.kind === 'input' && /search/i.test(here.name), '`/` does not go to the search field');
+  await page.keyboard.type('typed');
+  await page.locator('.palette a').first().waitFor();
+  await press('ArrowDown');
+  must(/typed/i.test((await focused())?.name ?? ''), 'an arrow does not go to the first place');
+  await press('Enter');
+  await page.waitForURL(/\/w\/keys\/(grants|servers|policies)\//);
   await context.close();
 }

@@ -111,6 +111,46 @@ function searchAsYouType(form) {
   });
 }
 
+// The palette: places under the search field of a workspace while one types; arrows go through them.
+function palette(form) {
+  const input = $("input", form);
+  const box = document.createElement("div");
+  box.className = "menu-box palette";
+  box.hidden = true;
+  form.append(box);
+  let wait;
+  let running;
+  const run = async () => {
+    running?.abort();
+    running = new AbortController();
+    const url = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
+    const answer = await fetch(url, { signal: running.signal }).catch(() => null);
+    if (!answer?.ok) return;
+    const found = $("#places", new DOMParser().parseFromString(await answer.text(), "text/html"));
+    if (!found) return;
+    box.replaceChildren(...found.childNodes);
+    box.hidden = input.value.trim() === "";
+    say(`${$$("a", box).length} places`);
+  };
+  input.addEventListener("input", () => {
+    clearTimeout(wait);
+    wait = setTimeout(run, 120);
+  });
+  form.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") {
+      box.hidden = true;
+      input.focus();
+    } else if (step && !box.hidden) {
+      event.preventDefault();
+      const stops = [input, ...$$("a", box)];
+      stops[(stops.indexOf(document.activeElement) + step + stops.length) % stops.length].focus();
+    }
+  });
+  form.addEventListener("focusout", (event) => (box.hidden = !form.contains(event.relatedTarget)));
+  form.addEventListener("focusin", () => (box.hidden = input.value.trim() === "" || !box.firstChild));
+}
+
 // Live tail: asks for the same list again while the page is open and in view.
 function liveTail(box) {
   const target = $(box.dataset.tail);
@@ -381,6 +421,7 @@ for (const box of $$(".table-box, .code pre, .prose pre")) if (box.scrollWidth >
 
 localTimes();
 $$("form[data-live]").forEach(searchAsYouType);
+$$("form[data-palette]").forEach(palette);
 $$("[data-tail]").forEach(liveTail);
 $$("[data-follow]").forEach(followCalls);
 $$("form[data-try]").forEach(tryIt);

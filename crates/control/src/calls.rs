@@ -91,11 +91,16 @@ pub struct Overview {
     pub last_call: Option<CallRecord>,
 }
 
+/// Rows of the log that one page looks at, where no index finds what is asked for.
+pub const LOOKED_AT: i64 = 10_000;
+/// Pages that are read for the newest calls that fit.
+const NEWEST_PAGES: u32 = 10;
 /// Rows of [`Overview::failing`].
 const FAILING: i64 = 20;
 
 impl Control {
-    /// The calls, newest first.
+    /// The calls, newest first. A page may hold fewer than wanted and go on all the same: where a filter has no
+    /// index, [`LOOKED_AT`] rows are looked at for it.
     pub async fn calls(
         &self,
         viewer: &Viewer,
@@ -103,16 +108,39 @@ impl Control {
         page: Page<CallId>,
     ) -> Result<PageOf<CallRecord, CallId>, ControlError> {
         let mut tx = self.read_in(viewer.workspace).await?;
-        let found = calls::list(
+        let found = calls::search(
             &mut tx.conn(),
             viewer.workspace,
             &filter.filter(),
             page.after,
             page.one_more(),
+            LOOKED_AT,
         )
         .await?;
         tx.commit().await?;
-        Ok(page.cut(found, |call| call.id))
+        let mut cut = page.cut(found.calls, |call| call.id);
+        cut.next = cut.next.or(found.looked_to);
+        Ok(cut)
+    }
+
+    /// The newest calls that fit, at most `limit`, from a bounded number of pages.
+    pub(crate) async fn newest_calls(
+        &self,
+        viewer: &Viewer,
+        filter: &CallsOf,
+        limit: u32,
+    ) -> Result<Vec<CallRecord>, ControlError> {
+        let (mut found, mut page) = (Vec::new(), Page::first(limit));
+        for _ in 0..NEWEST_PAGES {
+            let more = self.calls(viewer, filter, page).await?;
+            found.extend(more.items);
+            let left = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
+            if more.next.is_none() || left == 0 {
+                break;
+            }
+            page = Page { after: more.next, limit: left };
+        }
+        Ok(found)
     }
 
     /// One call with its trace.

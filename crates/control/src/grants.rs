@@ -1,5 +1,7 @@
 //! Grants: labelled bearer tokens for one server. The token is shown once.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use ipnet::IpNet;
 use secrecy::SecretString;
@@ -73,6 +75,18 @@ impl Control {
         let found = grants::list(&mut tx.conn(), viewer.workspace, filter, after, limit).await?;
         tx.commit().await?;
         Ok(page.cut(found, |grant| grant.id))
+    }
+
+    /// How many live grants each policy has.
+    pub async fn grants_by_policy(
+        &self,
+        viewer: &Viewer,
+    ) -> Result<HashMap<PolicyId, usize>, ControlError> {
+        let mut tx = self.read_in(viewer.workspace).await?;
+        let counts = grants::count_by_policy(&mut tx.conn(), viewer.workspace).await?;
+        tx.commit().await?;
+        let counts = counts.into_iter();
+        Ok(counts.map(|one| (one.policy_id, usize::try_from(one.grants).unwrap_or(0))).collect())
     }
 
     /// One grant, revoked ones too.

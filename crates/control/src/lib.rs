@@ -13,6 +13,7 @@ pub mod codes;
 pub mod configuration;
 mod control;
 mod error;
+mod find;
 mod glance;
 mod grants;
 mod idempotency;
@@ -47,7 +48,7 @@ pub use approvals::{
     ExceptionState, ExceptionView, InboxKey, LinkView, MAX_ALLOW, OpenLink, PastDecisions,
 };
 pub use audit::{EventFilter, EventView};
-pub use calls::{CallsOf, Overview, Span};
+pub use calls::{CallsOf, LOOKED_AT, Overview, Span};
 pub use codes::ProblemCode;
 pub use control::{Bounds, Control, ControlParts, ControlSettings, Signup};
 pub use error::{ControlError, Fault};

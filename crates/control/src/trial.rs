@@ -16,7 +16,7 @@ use sluice_policy::{
 use self::place::Place;
 use crate::codes;
 use crate::policies::fault;
-use crate::{CallsOf, Control, ControlError, Fault, Page, Viewer};
+use crate::{CallsOf, Control, ControlError, Fault, Viewer};
 
 /// Calls of one trial at most.
 pub const MAX_TRIALS: u32 = 1_000;
@@ -146,8 +146,7 @@ impl Control {
             }
             TrialsOf::Log { filter, limit } => {
                 let filter = CallsOf { server: Some(server), ..*filter };
-                let page = Page::first(limit.min(MAX_TRIALS));
-                let calls = self.calls(viewer, &filter, page).await?.items;
+                let calls = self.newest_calls(viewer, &filter, limit.min(MAX_TRIALS)).await?;
                 counted(&Place::new(&row, &tools, named(&calls))?, &policy, &calls)
             }
         };
@@ -168,8 +167,7 @@ impl Control {
         let tools = self.tool_rows(viewer, server).await?;
         let (before, after) = (compiled(before)?, compiled(after)?);
         let filter = CallsOf { server: Some(server), ..filter };
-        let page = Page::first(limit.min(MAX_TRIALS));
-        let calls = self.calls(viewer, &filter, page).await?.items;
+        let calls = self.newest_calls(viewer, &filter, limit.min(MAX_TRIALS)).await?;
         let place = Place::new(&row, &tools, named(&calls))?;
         let (calls, recorded) = place.recorded(&calls);
         Ok(compared(&calls, compare(&before, &after, &recorded, &place.past)))

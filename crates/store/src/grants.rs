@@ -257,6 +257,29 @@ pub async fn count_used(
 }
 
 record! {
+    /// How many live grants are under a policy.
+    pub struct UnderPolicy {
+        pub policy_id: PolicyId,
+        pub grants: i64,
+    }
+}
+
+/// How many live grants each policy has; those without any are left out.
+pub async fn count_by_policy(
+    conn: &mut Conn<'_>,
+    workspace: WorkspaceId,
+) -> Result<Vec<UnderPolicy>, StoreError> {
+    Ok(fetch_all!(
+        conn,
+        UnderPolicy,
+        "SELECT policy_id, COUNT(*) AS grants FROM grants
+         WHERE workspace_id = $1 AND revoked_at IS NULL AND policy_id IS NOT NULL
+         GROUP BY policy_id",
+        workspace
+    )?)
+}
+
+record! {
     /// When a server was last used through any of its grants.
     pub struct LastUse {
         pub server_id: ServerId,

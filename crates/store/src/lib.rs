@@ -19,6 +19,7 @@ pub mod changes;
 pub mod configuration;
 pub mod endpoints;
 mod feed;
+pub mod find;
 pub mod grants;
 pub mod idempotency;
 pub mod identities;

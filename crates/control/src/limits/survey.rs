@@ -1,6 +1,6 @@
 //! Which counters there are: the limits of each policy that a live grant has, for each owner.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sluice_domain::{GrantId, PolicyId, Scope, ServerId, WorkspaceId};
 use sluice_limits::Unavailable;
@@ -192,10 +192,16 @@ impl Control {
             .filter(|(policy, ..)| from.is_none_or(|from| *policy >= from.policy))
             .collect();
         used.sort_unstable();
+        // One question for all of them.
+        let one = (of.grant.is_some() || of.policy.is_some()).then(|| grants.first()).flatten();
+        let server = of.server.or(one.map(|grant| grant.server_id));
+        let known = policies::list(conn, workspace, server, None, i64::MAX).await?;
+        let mut known: HashMap<PolicyId, Policy> =
+            known.into_iter().map(|policy| (policy.id, policy)).collect();
         let (mut policies, mut left) = (Vec::new(), enough);
         let mut rest = used.chunk_by(|a, b| a.0 == b.0).peekable();
         while let Some(chunk) = rest.next_if(|_| left > 0 && policies.len() < most_policies) {
-            let Some(policy) = policies::find(conn, workspace, chunk[0].0).await? else { continue };
+            let Some(policy) = known.remove(&chunk[0].0) else { continue };
             let grants = chunk.iter().map(|(_, grant, label)| (*grant, label.clone())).collect();
             let surveyed = Surveyed::of(policy, grants);
             // Of the first policy, some were on the pages before.

@@ -1,6 +1,6 @@
 //! `/docs`: the handbook, from `crates/dashboard/docs/*.md`.
 
-mod find;
+pub(crate) mod find;
 pub(crate) mod pages;
 
 use std::fmt::Write as _;

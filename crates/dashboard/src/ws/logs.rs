@@ -11,7 +11,7 @@ use axum::response::Response;
 use chrono::{DateTime, NaiveDateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{CallsOf, Page, SavedFilter, ServerName, Viewer};
+use sluice_control::{CallsOf, LOOKED_AT, Page, SavedFilter, ServerName, Viewer};
 use sluice_domain::{CallId, CallRecord, Code, Outcome};
 
 use crate::desk::{Answer, Desk, WsFrame, refuse, status};
@@ -19,7 +19,8 @@ use crate::faults::Faults;
 use crate::filters;
 use crate::next::encode;
 use crate::page;
-use crate::ui::{Empty, Export, Field, Pager, Select, text::ticks};
+use crate::ui::text::{count, ticks};
+use crate::ui::{Empty, Export, Field, Pager, Select};
 
 const ON_PAGE: u32 = 50;
 
@@ -261,6 +262,26 @@ struct Saved {
     current: bool,
 }
 
+/// How far a page looked that holds fewer calls than it could.
+fn looked_to(id: CallId, shown: usize) -> String {
+    let made = id.uuid().get_timestamp().map_or((0, 0), |made| made.to_unix());
+    let at = i64::try_from(made.0).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    let at = at.map(|at| at.format("%Y-%m-%d %H:%M:%S UTC").to_string()).unwrap_or_default();
+    let calls = count(shown, "call fits", Some("calls fit"));
+    format!("{calls} in the {LOOKED_AT} newest that were looked at, back to {at}")
+}
+
+/// Nothing fits in what one page looks at; there is more.
+fn nothing_yet(older: String) -> Empty {
+    Empty {
+        title: "0 calls fit so far".to_owned(),
+        text: ticks(
+            "There are more calls than one page looks at. A server, grant, tool or time range makes the search shorter.",
+        ),
+        action: Some((older, "Search older calls".to_owned())),
+    }
+}
+
 pub(crate) async fn list(desk: Desk<Viewer>, Query(input): Query<Input>) -> Answer {
     show(desk, input, Saving { name: String::new(), faults: Faults::none() }).await
 }
@@ -287,7 +308,9 @@ async fn show(desk: Desk<Viewer>, input: Input, saving: Saving) -> Answer {
         .map_err(refuse)?;
     let path = desk.path("/logs");
     let shown = page.items.len();
+    let looked_to = page.next.filter(|_| shown < ON_PAGE as usize).map(|id| looked_to(id, shown));
     let words = match (shown, page.next.is_some()) {
+        _ if looked_to.is_some() => looked_to.clone().unwrap_or_default(),
         (0, _) => "0 calls".to_owned(),
         (_, true) => format!("{shown} calls on this page, newest first"),
         (1, false) => "1 call".to_owned(),
@@ -309,7 +332,10 @@ async fn show(desk: Desk<Viewer>, input: Input, saving: Saving) -> Answer {
         selects: selects(&input, &names),
         hidden: chips(&input, &path),
         filtered: input.is_filtered(),
-        empty: empty(&desk, input.is_filtered()),
+        empty: match page.next {
+            Some(next) => nothing_yet(format!("{path}{}", input.query(Some(next)))),
+            None => empty(&desk, input.is_filtered()),
+        },
         pager: Pager {
             words,
             previous: after.map(|_| format!("{path}{}", input.query(None))),

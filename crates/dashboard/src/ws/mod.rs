@@ -6,6 +6,7 @@ mod approvals;
 mod audit;
 mod call;
 mod connect;
+mod find;
 mod grant;
 mod grant_new;
 mod grants;
@@ -60,6 +61,7 @@ pub(crate) fn routes() -> Routes {
         .route("/w/{ws}/", get(overview::get))
         .merge(server_routes())
         .merge(policy_routes())
+        .route("/w/{ws}/find", get(find::show))
         .route("/w/{ws}/tools", get(look::list))
         .route("/w/{ws}/grants", get(grants::list))
         .route("/w/{ws}/grants/{id}", get(grant::show).post(grant::edit))

@@ -1,14 +1,11 @@
 //! The policies of a workspace, or of one server.
 
-use std::collections::HashMap;
-
 use askama::Template;
 use axum::extract::{Path, Query};
-use axum::response::Response;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 use serde::Deserialize;
-use sluice_control::{GrantsOf, Page, PolicyView, ServerName, Viewer};
+use sluice_control::{Page, PolicyView, ServerName, Viewer};
 use sluice_domain::{PolicyId, PolicyKind, ServerId};
 use sluice_policy::{DefaultAction, Mode, compile, sentences};
 
@@ -79,23 +76,6 @@ fn rules(document: &str) -> String {
     format!("{}, {rest}{watch}", count(said, "sentence", None))
 }
 
-/// Live grants by policy.
-async fn in_use(
-    desk: &Desk<Viewer>,
-    server: Option<ServerId>,
-) -> Result<HashMap<PolicyId, usize>, Response> {
-    let of = GrantsOf { server, ..GrantsOf::default() };
-    // As many as a workspace can have.
-    let most = u32::try_from(desk.control.settings().bounds.grants).unwrap_or(u32::MAX);
-    let grants =
-        desk.control.grants(desk.viewer(), of, Page::first(most)).await.map_err(refuse)?.items;
-    let mut counts = HashMap::new();
-    for policy in grants.into_iter().filter_map(|grant| grant.policy_id) {
-        *counts.entry(policy).or_insert(0) += 1;
-    }
-    Ok(counts)
-}
-
 /// The list with nothing in it teaches what a policy is for.
 fn empty(desk: &Desk<Viewer>, head: Option<&ServerHead>, manager: bool, any_server: bool) -> Empty {
     let action = match head {
@@ -127,7 +107,7 @@ async fn show(
         .await
         .map_err(refuse)?;
     let names = desk.control.server_names(desk.viewer()).await.map_err(refuse)?;
-    let used = in_use(&desk, server).await?;
+    let used = desk.control.grants_by_policy(desk.viewer()).await.map_err(refuse)?;
     let name = |id: ServerId| {
         names.iter().find(|one| one.id == id).map(|one| one.name.clone()).unwrap_or_default()
     };

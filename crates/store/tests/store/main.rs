@@ -13,6 +13,7 @@ mod feed;
 mod history;
 mod migrations;
 mod outbox;
+mod plans;
 mod releases;
 mod routes;
 mod saved_filters;

@@ -4,14 +4,14 @@ use super::{DocPage, pages};
 
 /// A place in the handbook that has every word.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Hit {
-    pub(super) href: String,
+pub(crate) struct Hit {
+    pub(crate) href: String,
     /// Of its page.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// Of its section; empty: the page's beginning.
-    pub(super) section: String,
+    pub(crate) section: String,
     /// The first line that has one of the words.
-    pub(super) line: String,
+    pub(crate) line: String,
 }
 
 const MOST: usize = 30;
@@ -42,7 +42,7 @@ fn words_of(line: &str) -> String {
 }
 
 /// Places that have every word of the query; those that have one in their heading first.
-pub(super) fn find(query: &str) -> Vec<Hit> {
+pub(crate) fn find(query: &str) -> Vec<Hit> {
     let query: String = query.chars().take(100).collect::<String>().to_lowercase();
     let words: Vec<&str> = query.split_whitespace().collect();
     if words.is_empty() {

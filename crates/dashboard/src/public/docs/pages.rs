@@ -19,6 +19,7 @@ const OF: &[(&str, &str)] = &[
     ("/w/{ws}/api-tokens", "api"),
     ("/w/{ws}/approvals", "approvals"),
     ("/w/{ws}/audit", "security"),
+    ("/w/{ws}/find", "dashboard"),
     ("/w/{ws}/grants", "grants"),
     ("/w/{ws}/limits", "limits"),
     ("/w/{ws}/logs", "logs"),
