@@ -13,6 +13,7 @@ mod disagreements;
 mod find;
 mod fuzz;
 mod harness;
+mod pages;
 mod risk_report;
 mod run;
 mod services;
@@ -131,6 +132,18 @@ enum Task {
         #[arg(long)]
         database: Option<String>,
     },
+    /// Fills a workspace with a thousand servers, ten thousand grants and calls, and times every page.
+    Pages {
+        /// Calls in the log.
+        #[arg(long, default_value_t = 10_000_000)]
+        rows: u32,
+        /// On a private PostgreSQL; without it SQLite.
+        #[arg(long)]
+        postgres: bool,
+        /// The binary; without it the release one is built.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+    },
     /// Rates labelled tools and prints how often the classifier is right; `--check` fails below the floors.
     RiskReport {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -162,6 +175,9 @@ fn main() -> ExitCode {
         }
         Task::Catalogue { servers, binary, database } => test::binary_or(binary)
             .and_then(|binary| catalogue::run(&binary, servers, database.as_deref())),
+        Task::Pages { rows, postgres, binary } => {
+            test::binary_or(binary).and_then(|binary| pages::run(&binary, rows, postgres))
+        }
         Task::RiskReport { arguments } => risk_report::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match done {

@@ -372,6 +372,17 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_looked_at_a_part_says_how_far() {
+        let at = DateTime::parse_from_rfc3339("2026-11-30T18:45:01Z").expect("a time").to_utc();
+        assert_eq!(
+            looked_to(CallId::floor(at), 1),
+            "1 call fits in the 10000 newest that were looked at, back to 2026-11-30 18:45:01 UTC"
+        );
+        let older = nothing_yet("/w/acme/logs?q=x&after=1".to_owned());
+        assert!(older.to_string().contains("Search older calls"));
+    }
+
+    #[test]
     fn what_is_not_understood_is_told() {
         let input =
             Input { outcome: "odd".to_owned(), from: "yesterday".to_owned(), ..Input::default() };

@@ -9,6 +9,7 @@ mod catalogue;
 mod choice;
 mod errors;
 mod exports;
+mod find;
 mod forms;
 #[path = "../../../policy/tests/it/generate.rs"]
 #[expect(dead_code, reason = "the policy's own tests use more of it")]

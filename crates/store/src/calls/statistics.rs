@@ -1,8 +1,9 @@
 //! Counts over the call log, for overviews.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Utc};
 use sluice_domain::{Category, Code, GrantId, Outcome, ServerId, Severity, WorkspaceId};
-use sqlx::AssertSqlSafe;
 
 use super::tally::day_of;
 use crate::column::record;
@@ -175,27 +176,63 @@ pub async fn tools_used(
     days: DaySpan,
     limit: i64,
 ) -> Result<(Vec<ToolUse>, Vec<ToolUse>), StoreError> {
-    const USED: &str = "SELECT server_id, tool, CAST(SUM(calls) AS BIGINT) AS calls, MAX(last_at) AS last_at
-         FROM call_tools WHERE workspace_id = $1 AND day >= $2 AND day <= $3 GROUP BY server_id, tool";
-    let most = format!(
-        "SELECT used.server_id, used.tool, tools.category, tools.severity, used.calls, used.last_at
-         FROM (SELECT * FROM ({USED}) AS used
-               ORDER BY calls DESC, tool, server_id LIMIT $4) AS used
-         LEFT JOIN tools ON tools.workspace_id = $1 AND tools.server_id = used.server_id
-                        AND tools.name = used.tool
-         ORDER BY used.calls DESC, used.tool, used.server_id"
-    );
-    let risky = format!(
-        "SELECT used.server_id, used.tool, tools.category, tools.severity, used.calls, used.last_at
-         FROM ({USED}) AS used
-         JOIN tools ON tools.workspace_id = $1 AND tools.server_id = used.server_id
-                   AND tools.name = used.tool
-         WHERE tools.severity IN ('High', 'Critical')
-         ORDER BY tools.severity, used.calls DESC, used.tool, used.server_id LIMIT $4"
-    );
-    let (first, last, limit) = (days.first, days.last, rows(limit));
-    // Only fixed texts were put together.
-    let most = fetch_all!(conn, ToolUse, AssertSqlSafe(most), workspace, first, last, limit)?;
-    let risky = fetch_all!(conn, ToolUse, AssertSqlSafe(risky), workspace, first, last, limit)?;
-    Ok((most, risky))
+    // Grouped once for both.
+    let found = fetch_all!(
+        conn,
+        Ranked,
+        "WITH used AS MATERIALIZED (
+             SELECT server_id, tool, CAST(SUM(calls) AS BIGINT) AS calls, MAX(last_at) AS last_at
+             FROM call_tools WHERE workspace_id = $1 AND day >= $2 AND day <= $3
+             GROUP BY server_id, tool),
+         most AS (SELECT * FROM used ORDER BY calls DESC, tool, server_id LIMIT $4),
+         risky AS (
+             SELECT used.server_id, used.tool, tools.category, tools.severity, used.calls, used.last_at
+             FROM used JOIN tools ON tools.workspace_id = $1 AND tools.server_id = used.server_id
+                                 AND tools.name = used.tool
+             WHERE tools.severity IN ('High', 'Critical')
+             ORDER BY tools.severity, used.calls DESC, used.tool, used.server_id LIMIT $4)
+         SELECT FALSE AS risky, most.server_id, most.tool, tools.category, tools.severity, most.calls,
+                most.last_at
+         FROM most LEFT JOIN tools ON tools.workspace_id = $1 AND tools.server_id = most.server_id
+                                  AND tools.name = most.tool
+         UNION ALL
+         SELECT TRUE AS risky, server_id, tool, category, severity, calls, last_at FROM risky
+         ORDER BY risky, calls DESC, tool, server_id",
+        workspace,
+        days.first,
+        days.last,
+        rows(limit)
+    )?;
+    let (mut risky, most): (Vec<Ranked>, Vec<Ranked>) =
+        found.into_iter().partition(|one| one.risky);
+    // The gravest first; a sort keeps the order of what is alike.
+    risky.sort_by_key(|one| Reverse(one.severity));
+    let plain = |all: Vec<Ranked>| all.into_iter().map(Ranked::tool_use).collect();
+    Ok((plain(most), plain(risky)))
+}
+
+record! {
+    /// A row of either list.
+    struct Ranked {
+        risky: bool,
+        server_id: ServerId,
+        tool: String,
+        category: Option<Category>,
+        severity: Option<Severity>,
+        calls: i64,
+        last_at: DateTime<Utc>,
+    }
+}
+
+impl Ranked {
+    fn tool_use(self) -> ToolUse {
+        ToolUse {
+            server_id: self.server_id,
+            tool: self.tool,
+            category: self.category,
+            severity: self.severity,
+            calls: self.calls,
+            last_at: self.last_at,
+        }
+    }
 }

@@ -63,9 +63,17 @@ async fn month(db: &Db, rows: i64) -> (World, DateTime<Utc>) {
     (a, now)
 }
 
+/// Takes from PostgreSQL what it does with few rows: what is left over shows which indexes there are.
+async fn as_if_large(conn: &mut Conn<'_>) {
+    if let Conn::Postgres(conn) = conn {
+        let plans = "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off";
+        conn.execute(plans).await.expect("sets");
+    }
+}
+
 on_both! {
     async fn every_filter_of_the_log_has_an_index_that_gives_its_order(db: Db) {
-        let (a, now) = month(&db, 12_000).await;
+        let (a, now) = month(&db, 3_000).await;
         let none = CallFilter::default();
         let id = CallId::new().to_string();
         let week = Some(now - TimeDelta::days(21));
@@ -91,17 +99,16 @@ on_both! {
             CallFilter { tool: Some("tool_7"), q: Some("absent"), to: week, ..none },
         ];
         let mut tx = db.read().await.unwrap();
+        as_if_large(&mut tx.conn()).await;
         for filter in filters {
-            let before = filter.newer.is_none().then(|| CallId::floor(now));
+            let before = (filter.newer, filter.q) == (None, None);
+            let before = before.then(|| CallId::floor(now));
             let plan = calls::plan(&mut tx.conn(), a.workspace, &filter, before).await.unwrap();
             let whole = plan.join("\n");
             assert!(whole.contains("Index") || whole.contains("USING INDEX"), "{filter:?}\n{whole}");
-            // The partition of what has no day holds next to nothing.
-            let bad = ["Seq Scan", "Sort Method", "SCAN", "TEMP B-TREE", "calls_at"];
-            let whole_scan = |step: &&String| {
-                bad.iter().any(|bad| step.contains(bad)) && !step.contains("calls_rest")
-            };
-            assert_eq!(plan.iter().find(whole_scan), None, "{filter:?}\n{whole}");
+            let bad = ["Seq Scan", "->  Sort", "Incremental", "SCAN", "TEMP B-TREE", "calls_at"];
+            let slow = |step: &&String| bad.iter().any(|bad| step.contains(bad));
+            assert_eq!(plan.iter().find(slow), None, "{filter:?}\n{whole}");
         }
     }
 
@@ -167,9 +174,10 @@ on_both! {
 async fn no_page_reads_the_log_from_end_to_end() {
     let fresh = sluice_testkit::db::FreshDatabase::postgres().await;
     let db = fresh.connect().await;
-    let (a, now) = month(&db, 12_000).await;
+    let (a, now) = month(&db, 3_000).await;
     let mut tx = db.read_in(a.workspace).await.expect("begins");
     let conn = &mut tx.conn();
+    as_if_large(conn).await;
     let days = DaySpan::of(now - TimeDelta::days(6), now);
     calls::by_day(conn, a.workspace, days).await.expect("reads");
     calls::reasons(conn, a.workspace, days).await.expect("reads");
@@ -183,7 +191,7 @@ async fn no_page_reads_the_log_from_end_to_end() {
         calls::search(conn, a.workspace, &filter, None, 51, 1_000).await.expect("reads");
     }
     let sql = "SELECT relname::text, seq_tup_read FROM pg_stat_xact_user_tables
-               WHERE seq_tup_read > 500 OR (relname LIKE 'calls%' AND seq_tup_read > 5)";
+               WHERE seq_tup_read > 100 OR (relname LIKE 'calls%' AND seq_tup_read > 5)";
     let Conn::Postgres(conn) = conn else { panic!("it is PostgreSQL") };
     let read = conn.fetch_all(AssertSqlSafe(sql.to_owned())).await.expect("reads");
     let read: Vec<(String, i64)> = read.iter().map(|row| (row.get(0), row.get(1))).collect();
