@@ -146,12 +146,13 @@ impl Visitor {
         let server = self.submit(form, form, "name=example&upstream_url=example")?.location;
         let server = server.split('?').next().unwrap_or_default().to_owned();
         let page = self.send("GET", &server, None)?;
-        let applied = page.body.split("href=\"").skip(1).filter_map(|link| link.split('"').next());
-        let apply = applied.filter(|link| link.ends_with("/apply")).next().context("no button")?;
+        let mut links =
+            page.body.split("href=\"").skip(1).filter_map(|link| link.split('"').next());
+        let apply = links.find(|link| link.ends_with("/apply")).context("no button")?;
         let apply = apply.to_owned();
         self.submit(&apply, &apply, "")?;
         let of = format!("{server}/grants/new");
-        let grant = self.submit(&of, &of, "label=agent")?;
+        self.submit(&of, &of, "label=agent")?;
         let first = |body: &str, before: &str| -> Result<String> {
             let found =
                 body.split(before).skip(1).find(|rest| rest.as_bytes().get(36) == Some(&b'"'));
@@ -159,7 +160,6 @@ impl Visitor {
         };
         let policies = self.send("GET", &format!("{server}/policies"), None)?;
         let grants = self.send("GET", &format!("{server}/grants"), None)?;
-        drop(grant);
         Ok(Ids {
             server: server.rsplit('/').next().unwrap_or_default().to_owned(),
             policy: first(&policies.body, "/w/acme/policies/")?,
@@ -167,12 +167,12 @@ impl Visitor {
         })
     }
 
-    /// Asks for each page; names those that were too slow.
-    fn measure(&mut self, ids: &Ids) -> Result<Vec<String>> {
+    /// Every page, and the log by every filter.
+    fn addresses(&mut self, ids: &Ids) -> Result<Vec<String>> {
         let server = format!("/w/acme/servers/{}", ids.server);
         let newest = self.send("GET", "/w/acme/logs", None)?.body;
-        let call = newest.split("/w/acme/logs/").filter_map(|rest| rest.get(..36));
-        let call = call.filter(|id| id.matches('-').count() == 4).next().context("no call")?;
+        let mut calls = newest.split("/w/acme/logs/").filter_map(|rest| rest.get(..36));
+        let call = calls.find(|id| id.matches('-').count() == 4).context("no call")?;
         let tool = "execute_code";
         let mut pages: Vec<String> = [
             "/",
@@ -225,6 +225,14 @@ impl Visitor {
         }
         pages.push(format!("/w/acme/grants/{}", ids.grant));
         pages.push(format!("/w/acme/limits?grant={}", ids.grant));
+        Ok(pages)
+    }
+
+    /// Asks for each page; names those that were too slow.
+    fn measure(&mut self, ids: &Ids) -> Result<Vec<String>> {
+        let pages = self.addresses(ids)?;
+        let load = std::fs::read_to_string("/proc/loadavg")?;
+        println!("load of the machine before: {}", load.split(' ').next().unwrap_or_default());
         let mut late = Vec::new();
         println!("{:<78} median    p95", "page");
         for page in pages {
@@ -286,17 +294,14 @@ fn fill(data: &Path, database: Option<&str>, ids: &Ids, rows: u32) -> Result<()>
         .replace("@policy", &id(&ids.policy))
         .replace("@grant", &id(&ids.grant))
         .replace("@counts", &counts.join("\n"));
-    let mut fill = match database {
-        Some(database) => {
-            let mut psql = Command::new("psql");
-            psql.args(["-q", "-v", "ON_ERROR_STOP=1", database]);
-            psql
-        }
-        None => {
-            let mut sqlite = Command::new("sqlite3");
-            sqlite.arg("-bail").arg(data.join("sluice.db"));
-            sqlite
-        }
+    let mut fill = if let Some(database) = database {
+        let mut psql = Command::new("psql");
+        psql.args(["-q", "-v", "ON_ERROR_STOP=1", database]);
+        psql
+    } else {
+        let mut sqlite = Command::new("sqlite3");
+        sqlite.arg("-bail").arg(data.join("sluice.db"));
+        sqlite
     };
     let mut fill = fill.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
     fill.stdin.take().context("no input")?.write_all(sql.as_bytes())?;

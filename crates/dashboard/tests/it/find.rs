@@ -50,8 +50,8 @@ async fn one_field_leads_to_pages_things_the_handbook_and_calls() {
         );
     }
     // Nothing in it is a pattern or markup; nothing asked for is every page.
-    let found = places(&browser.get("/w/acme/find?q=%25").await);
-    assert_eq!(found, ["/w/acme/logs?q=%25"]);
+    let found = places(&browser.get("/w/acme/find?q=%25%25%25").await);
+    assert_eq!(found, ["/w/acme/logs?q=%25%25%25"]);
     let odd = browser.get("/w/acme/find?q=%3Cimg%20src%3Dx%3E").await;
     assert!(!odd.body.contains("<img src=x>"));
     let all = places(&browser.get("/w/acme/find").await);
