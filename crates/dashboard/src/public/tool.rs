@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use sluice_domain::Category;
-use sluice_risk::{Attack, Direction};
+use sluice_risk::{Attack, Direction, RuleOption, options};
 
 use super::{Form, form, structured};
 use crate::DashboardState;
@@ -28,6 +28,7 @@ struct ToolPage<'a> {
     parameters: Vec<Parameter>,
     change: Diff,
     policy: Code,
+    offers: Vec<(String, Html, Code)>,
     refusal: Html,
     attacks: Vec<&'static Attack>,
     questions: Vec<(Html, Html)>,
@@ -45,7 +46,26 @@ struct ToolText<'a> {
     policy: String,
     parameters: Vec<Parameter>,
     attacks: Vec<&'static Attack>,
+    offers: Vec<Offer>,
     questions: Vec<(String, String)>,
+}
+
+/// An argument rule that the schema makes plain, with the values of its empty fields.
+#[derive(Debug)]
+struct Offer {
+    title: String,
+    sentence: String,
+    rule: String,
+}
+
+fn offers(tool: &CatalogueTool) -> impl Iterator<Item = (RuleOption, Value)> {
+    options(&tool.definition).into_iter().filter_map(|it| it.example().map(|rule| (it, rule)))
+}
+
+fn shown_offers(tool: &CatalogueTool) -> Vec<Offer> {
+    offers(tool)
+        .map(|(it, rule)| Offer { title: it.title, sentence: it.sentence, rule: pretty(&rule) })
+        .collect()
 }
 
 /// What the agent reads when the rule stops a call.
@@ -106,12 +126,18 @@ fn questions(tool: &CatalogueTool) -> Vec<(String, String)> {
 
 fn value(server: &CatalogueServer, tool: &CatalogueTool, base: &str) -> Value {
     let attacks: Vec<&str> = tool.attacks().map(|attack| attack.slug.as_str()).collect();
+    let option_values: Vec<Value> = offers(tool)
+        .map(|(it, rule)| {
+            json!({"kind": it.kind, "path": it.path, "title": it.title, "sentence": it.sentence,
+                "fields": it.fields, "example": rule})
+        })
+        .collect();
     json!({"name": tool.definition.name, "server": server.entry.slug, "description": tool.definition.description,
         "category": tool.rating.category, "severity": tool.rating.severity, "base_severity": tool.rating.base,
         "confidence": tool.rating.confidence, "reasons": tool.rating.reasons, "modifiers": tool.rating.modifiers,
         "signals": tool.rating.signals, "findings": tool.findings, "grade": server.grade,
         "identity": server.entry.identity, "as_of": server.entry.as_of, "rule": tool.rule.fragment, "sentence": tool.rule.sentence,
-        "policy": tool.policy(), "input_schema": tool.definition.input_schema, "attacks": attacks,
+        "options": option_values, "policy": tool.policy(), "input_schema": tool.definition.input_schema, "attacks": attacks,
         "url": format!("{base}{}", tool.path(server)), "start": format!("{base}{}", tool.start(server))})
 }
 
@@ -138,6 +164,10 @@ fn show(visitor: Visitor, server: &CatalogueServer, tool: &CatalogueTool) -> Res
         parameters: parameters(tool.definition.input_schema.as_ref()),
         change: Diff::new("Change to an empty policy", &empty, &policy),
         policy: Code::json("The whole policy", &policy),
+        offers: shown_offers(tool)
+            .into_iter()
+            .map(|it| (it.title, ticks(&it.sentence), Code::json("With values of yours", &it.rule)))
+            .collect(),
         refusal: refusal(tool),
         attacks: tool.attacks().collect(),
         questions: questions
@@ -175,6 +205,7 @@ pub(crate) async fn get(
                 policy: pretty(&tool.policy()),
                 parameters: parameters(tool.definition.input_schema.as_ref()),
                 attacks: tool.attacks().collect(),
+                offers: shown_offers(tool),
                 questions: questions(tool),
             };
             page::text("text/markdown; charset=utf-8", text.render().unwrap_or_default())

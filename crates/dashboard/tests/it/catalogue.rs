@@ -234,6 +234,31 @@ async fn changes_are_told_on_the_servers_page_and_poison_is_named() {
 }
 
 #[tokio::test]
+async fn rules_for_arguments_are_offered_in_all_three_forms() {
+    let world = World::new().await;
+    let fetches = json!({"name": "fetch_page", "description": "Fetches a page.",
+        "inputSchema": {"type": "object", "properties": {"url": {"type": "string", "format": "uri"}}}});
+    keep(&world, "com.example/pages", json!([fetches, tool("get_note", "Gets a note.")])).await;
+    let mut browser = world.browser();
+    let path = "/tools/com.example~pages/fetch_page";
+    browser
+        .get(path)
+        .await
+        .says("Rules for its arguments")
+        .says("Only these addresses")
+        .says("url must begin with one of the addresses you list");
+    let text = browser.get(&format!("{path}.md")).await.body;
+    assert!(text.contains("## Rules for its arguments") && text.contains("must begin with"), "{text}");
+    let value: Value =
+        serde_json::from_str(&browser.get(&format!("{path}.json")).await.body).expect("JSON");
+    let option = &value["options"][0];
+    assert_eq!(option["kind"], "url_allow_list");
+    assert!(option["example"]["tools"]["fetch_page"]["require"].is_array(), "{option}");
+    let plain = browser.get("/tools/com.example~pages/get_note").await;
+    assert!(!plain.body.contains("Rules for its arguments"));
+}
+
+#[tokio::test]
 async fn search_forgives_slips_and_lists_are_paged() {
     let world = World::new().await;
     let many: Vec<Value> =

@@ -62,6 +62,16 @@ pub struct OptionError {
 }
 
 impl RuleOption {
+    /// The fragment of this option with the values that its empty fields show.
+    pub fn example(&self) -> Option<Value> {
+        let values: Vec<(String, Vec<String>)> = self
+            .fields
+            .iter()
+            .map(|it| (it.name.clone(), it.example.lines().map(str::to_owned).collect()))
+            .collect();
+        self.fragment(&values).ok()
+    }
+
     /// The policy fragment of this option with the given values, as lists of texts by field name.
     pub fn fragment(&self, values: &[(String, Vec<String>)]) -> Result<Value, OptionError> {
         build::fragment(self, values)

@@ -149,3 +149,22 @@ fn lists_choices_and_commands_are_bounded() {
     let odd = only(&found, OptionKind::UrlAllowList);
     assert!(passes(odd, &["https://a.example/"], &json!({"odd key": "https://a.example/x"})));
 }
+
+#[test]
+fn every_kind_is_offered_and_its_example_makes_a_rule_that_is_sound() {
+    let text = json!({"type": "string"});
+    let properties = json!({"url": {"type": "string", "format": "uri"}, "file_path": text, "sql": text, "bcc": text,
+        "command": text, "amount": {"type": "number"}, "currency": text, "ids": {"type": "array", "items": text}});
+    let mut kinds: Vec<OptionKind> = Vec::new();
+    for option in options(&tool(&properties)) {
+        let fragment = option.example().unwrap_or_else(|| panic!("{option:?}"));
+        let mut document = json!({"version": "1", "default": "deny"});
+        for (key, value) in fragment.as_object().expect("an object") {
+            document[key] = value.clone();
+        }
+        let checked = check(&document.to_string(), None);
+        assert!(checked.ok, "{}: {:?}", option.kind, checked.problems);
+        kinds.push(option.kind);
+    }
+    assert!(OptionKind::ALL.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+}
