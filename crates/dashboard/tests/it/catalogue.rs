@@ -248,7 +248,10 @@ async fn rules_for_arguments_are_offered_in_all_three_forms() {
         .says("Only these addresses")
         .says("url must begin with one of the addresses you list");
     let text = browser.get(&format!("{path}.md")).await.body;
-    assert!(text.contains("## Rules for its arguments") && text.contains("must begin with"), "{text}");
+    assert!(
+        text.contains("## Rules for its arguments") && text.contains("must begin with"),
+        "{text}"
+    );
     let value: Value =
         serde_json::from_str(&browser.get(&format!("{path}.json")).await.body).expect("JSON");
     let option = &value["options"][0];

@@ -40,6 +40,8 @@ const OF: &[(&str, &str)] = &[
 const NONE: &[&str] = &[
     "/",
     "/docs",
+    "/docs.md",
+    "/docs.json",
     "/docs/{page}",
     "/styleguide",
     "/theme",
