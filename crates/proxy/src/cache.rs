@@ -175,7 +175,8 @@ impl RouteCache {
         match self.entries.get(token).await {
             Some(entry) if !entry.changed.is_cancelled() => self.confirmed(token, entry).await,
             _ if self.absent.contains_key(token) => Ok(None),
-            _ => self.load(token).await,
+            // Boxed: seldom, and every call would hold room for it.
+            _ => Box::pin(self.load(token)).await,
         }
     }
 
@@ -207,7 +208,7 @@ impl RouteCache {
                 }
                 Ok(Ok(_)) => {
                     entry.changed.cancel();
-                    return self.load(token).await;
+                    return Box::pin(self.load(token)).await;
                 }
                 Ok(Err(_)) | Err(_) => {
                     self.store_down_until.store(now + CONFIRMED_FOR, Ordering::Relaxed);

@@ -257,7 +257,7 @@ impl Incoming<'_> {
             return exchange.refuse(&refusal);
         }
         if envelope.kind == Kind::Response {
-            return self.client_answer(exchange).await;
+            return Box::pin(self.client_answer(exchange)).await;
         }
         let settings = &self.admitted.entry.route.record.server.settings;
         if let Some(refusal) = methods::refusal(settings, envelope) {
@@ -281,8 +281,8 @@ impl Incoming<'_> {
         }
         match &envelope.tool {
             Some(tool) => call::call(exchange, tool).await,
-            None if envelope.kind == Kind::Notification => self.quietly(exchange).await,
-            None => pass::forward(exchange, None).await,
+            None if envelope.kind == Kind::Notification => Box::pin(self.quietly(exchange)).await,
+            None => Box::pin(pass::forward(exchange, None)).await,
         }
     }
 
