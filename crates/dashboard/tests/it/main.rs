@@ -7,6 +7,7 @@ mod approvals;
 mod browser;
 mod catalogue;
 mod choice;
+mod ends;
 mod errors;
 mod exports;
 mod find;
