@@ -127,7 +127,7 @@ async function look(who, path) {
   const times = await page.evaluate(() => [...document.querySelectorAll('time')]
     .filter((one) => !/Z$/.test(one.dateTime) || !/UTC/.test(one.title)).length);
   must(times === 0, `${times} times do not tell the exact UTC`);
-  for (const width of [390, 768, 1000, 1600]) {
+  for (const width of [390, 768, 1000, 1280, 1600]) {
     await page.setViewportSize({ width, height: 900 });
     const cut = await page.evaluate(() => [...document.querySelectorAll('.table-box')].filter((one) => one.scrollWidth > one.clientWidth).length);
     must(cut === 0, `${cut} tables are cut at ${width} px`);
