@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import urllib.parse
 
 import schemathesis
@@ -17,6 +18,9 @@ def at_home(value):
         return {key: at_home(part) for key, part in value.items()}
     if isinstance(value, list):
         return [at_home(part) for part in value]
+    # Lenient readers of addresses need no slashes: `http:host` is one too.
+    if isinstance(value, str) and "://" not in value and re.match(r"[\x00-\x20]*https?\s*:", value, re.I):
+        return UPSTREAM
     if isinstance(value, str) and "://" in value:
         host = urllib.parse.urlsplit(UPSTREAM).netloc
         head, _, rest = value.partition("://")

@@ -28,6 +28,7 @@ mod policies;
 mod policy_checks;
 mod policy_compare;
 mod policy_history;
+mod policy_tests;
 mod security_events;
 mod servers;
 mod stale;

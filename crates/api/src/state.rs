@@ -10,7 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     allowance, api_tokens, approval_exceptions, approvals, calls, calls_export, configuration,
     deliveries, endpoints, events, grants, idempotency, limits, log_filters, me, members, notices,
-    openapi, policies, policy_checks, policy_compare, policy_history, servers, tools, workspace,
+    openapi, policies, policy_checks, policy_compare, policy_history, policy_tests, servers, tools,
+    workspace,
 };
 
 /// What handlers need. Cheap to clone.
@@ -39,6 +40,7 @@ pub(crate) fn described() -> OpenApiRouter<ApiState> {
         .merge(tools::routes())
         .merge(policies::routes())
         .merge(policy_checks::routes())
+        .merge(policy_tests::routes())
         .merge(policy_compare::routes())
         .merge(policy_history::routes())
         .merge(grants::routes())

@@ -24,6 +24,7 @@ use sluice_store::outbox::{self, NewDelivery};
 use sluice_vault::Place;
 use uuid::Uuid;
 
+pub(crate) use self::settings::checked_escalation;
 use crate::{Control, ControlError};
 
 /// What a message's sealed body holds.

@@ -97,6 +97,16 @@ impl FreshDatabase {
         &self.url
     }
 
+    /// Its address for the server's own user, whom row-level security does not hold, and that user's name. A
+    /// SQLite file has none.
+    pub fn superuser(&self) -> Option<(String, String)> {
+        let (server, name) = self.server.as_ref()?;
+        let mut url = url::Url::parse(server).ok()?;
+        url.set_path(name);
+        let user = url.username().to_owned();
+        Some((url.into(), user))
+    }
+
     /// Connects and migrates.
     pub async fn connect(&self) -> Db {
         let db = Db::connect(&self.url, &DbOptions::default()).await.expect("connects");

@@ -10,6 +10,7 @@ mod errors;
 mod examples;
 mod limits;
 mod notices;
+mod operations;
 mod path;
 mod tenancy;
 mod workspace;

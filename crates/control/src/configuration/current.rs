@@ -16,6 +16,7 @@ use sluice_vault::UpstreamHeaders;
 use uuid::Uuid;
 
 use super::wanted::key;
+use crate::providers::required::required;
 use crate::{Admin, Control, ControlError, Viewer};
 
 /// Rows that are read in one go.
@@ -28,6 +29,10 @@ pub(super) struct Current {
     pub(super) name: String,
     /// The e-mail domains whose people may join, by name.
     pub(super) join_domains: Vec<JoinDomain>,
+    /// The issuer of the identity provider that members come by.
+    pub(super) provider: Option<String>,
+    /// After how many seconds others are told of a call that nobody decided.
+    pub(super) escalate_after: Option<i64>,
     /// By name.
     pub(super) servers: Vec<CurrentServer>,
     pub(super) applied: Vec<AppliedObject>,
@@ -88,7 +93,9 @@ impl Control {
         let conn = &mut tx.conn();
         let workspace = admin.workspace;
         let row = workspaces::find(conn, workspace).await?;
-        let name = row.ok_or(ControlError::NotFound("workspace"))?.name;
+        let row = row.ok_or(ControlError::NotFound("workspace"))?;
+        let provider = required(&row.settings).map(str::to_owned);
+        let escalate_after = workspaces::escalate_after(conn, workspace).await?;
         let join_domains = join_domains::list(conn, workspace).await?;
         let counts = workspaces::counts(conn, workspace).await?;
         let applied = configuration::list(conn, workspace).await?;
@@ -104,7 +111,15 @@ impl Control {
             servers.push(CurrentServer { row, headers, policies, grants });
         }
         servers.sort_by_cached_key(|server| key(&server.row.name));
-        Ok(Current { name, join_domains, servers, applied, counts })
+        Ok(Current {
+            name: row.name,
+            join_domains,
+            provider,
+            escalate_after,
+            servers,
+            applied,
+            counts,
+        })
     }
 
     fn opened(&self, admin: &Admin, server: &Server) -> Result<UpstreamHeaders, ControlError> {

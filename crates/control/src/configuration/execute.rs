@@ -160,6 +160,26 @@ impl Ids {
     }
 }
 
+async fn workspace(control: &Control, admin: &Admin, step: Step) -> Result<(), ControlError> {
+    let Step::Workspace { name, gone, new, provider, escalate_after } = step else { return Ok(()) };
+    if let Some(name) = name {
+        control.rename_workspace(admin, &name).await?;
+    }
+    for id in gone {
+        control.remove_join_domain(admin, id).await?;
+    }
+    for (domain, role) in new {
+        control.add_join_domain(admin, &domain, role).await?;
+    }
+    if let Some(provider) = provider {
+        control.require_provider(admin, provider.as_deref()).await?;
+    }
+    if let Some(after) = escalate_after {
+        control.set_escalation(admin, after).await?;
+    }
+    Ok(())
+}
+
 impl Run<'_> {
     async fn item(
         &mut self,
@@ -192,17 +212,7 @@ impl Run<'_> {
         match step {
             Step::Nothing => {}
             Step::Forget(object) => return Ok(Some(object)),
-            Step::Workspace { name, gone, new } => {
-                if let Some(name) = name {
-                    control.rename_workspace(admin, &name).await?;
-                }
-                for id in gone {
-                    control.remove_join_domain(admin, id).await?;
-                }
-                for (domain, role) in new {
-                    control.add_join_domain(admin, &domain, role).await?;
-                }
-            }
+            step @ Step::Workspace { .. } => workspace(control, admin, step).await?,
             Step::Connect(form) => {
                 let connected = control.connect(admin, *form).await?;
                 let (id, name) = (connected.server.id, connected.server.name);

@@ -40,6 +40,12 @@ fn write(current: &Current, now: chrono::DateTime<chrono::Utc>) -> Files {
         let (domain, role) = (scalar(&one.domain), one.role);
         let _ = writeln!(out, "    - domain: {domain}\n      role: {role}");
     }
+    if let Some(issuer) = &current.provider {
+        let _ = writeln!(out, "  required_provider: {}", scalar(issuer));
+    }
+    if let Some(after) = current.escalate_after {
+        let _ = writeln!(out, "  escalate_after: {}", span(after));
+    }
     if !current.servers.is_empty() {
         out.push_str("servers:\n");
     }
@@ -73,6 +79,14 @@ fn write(current: &Current, now: chrono::DateTime<chrono::Utc>) -> Files {
     }
     files.insert(MAIN.to_owned(), out);
     files
+}
+
+/// A length of time in the largest unit that it is whole in.
+pub(super) fn span(seconds: i64) -> String {
+    let units = [(86_400, 'd'), (3_600, 'h'), (60, 'm')];
+    let whole = units.into_iter().find(|(unit, _)| seconds % unit == 0);
+    let (unit, letter) = whole.unwrap_or((1, 's'));
+    format!("{}{letter}", seconds / unit)
 }
 
 fn write_server(out: &mut String, server: &CurrentServer, names: &mut Names) {

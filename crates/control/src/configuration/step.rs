@@ -1,6 +1,7 @@
 //! The steps of a plan: each is one operation that a member could do as well, so that checks, admin
 //! events and the change feed are the same.
 
+use chrono::TimeDelta;
 use sluice_domain::{GrantId, JoinDomainId, PolicyId, PolicyKind, Role, ServerId};
 use uuid::Uuid;
 
@@ -10,11 +11,13 @@ use crate::{GrantForm, GrantPatch, PolicyForm, ServerForm, ServerPatch};
 #[derive(Debug)]
 pub(super) enum Step {
     Nothing,
-    /// The workspace's name, domains to take away, and domains to add; each where it changes.
+    /// The workspace's name, domains to take away, domains to add, and settings; each where it changes.
     Workspace {
         name: Option<String>,
         gone: Vec<JoinDomainId>,
         new: Vec<(String, Role)>,
+        provider: Option<Option<String>>,
+        escalate_after: Option<Option<TimeDelta>>,
     },
     Connect(Box<ServerForm>),
     EditServer(ServerId, i64, Box<ServerPatch>),

@@ -7,7 +7,7 @@ mod server;
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sluice_domain::{PolicyKind, Role, ServerSettings};
 
 use super::MAIN;
@@ -16,6 +16,7 @@ use super::template::{Reference, Template};
 use super::walk::{At, Fields, Here, Place};
 use crate::codes;
 use crate::error::Faults;
+use crate::notices::checked_escalation;
 use crate::{Fault, text};
 
 /// What one main file and the files it names ask for.
@@ -25,6 +26,10 @@ pub(super) struct Wanted {
     pub(super) name: Option<At<String>>,
     /// The e-mail domains whose people may join; `None`: they stay.
     pub(super) join_domains: Option<Vec<(At<String>, Role)>>,
+    /// The identity provider that members come by, or none; `None`: it stays.
+    pub(super) provider: Option<At<Option<String>>>,
+    /// When others are told of a call that nobody decided, or never; `None`: it stays.
+    pub(super) escalate_after: Option<At<Option<TimeDelta>>>,
     pub(super) servers: Vec<WantedServer>,
 }
 
@@ -121,20 +126,33 @@ pub fn needs(main: &str) -> Needs {
     needs
 }
 
+/// What the file may say of the workspace itself.
+const WORKSPACE: [&str; 4] = ["name", "join_domains", "required_provider", "escalate_after"];
+
 fn top(here: &Here<'_>, files: &BTreeMap<String, String>, faults: &mut Faults) -> Wanted {
     let fields = here.fields(&["sluice", "workspace", "servers"], faults);
     version(&fields, faults);
-    let workspace =
-        fields.get("workspace").map(|here| here.fields(&["name", "join_domains"], faults));
+    let workspace = fields.get("workspace").map(|here| here.fields(&WORKSPACE, faults));
     let name = workspace
         .as_ref()
         .and_then(|fields| fields.text("name", faults)?.read(faults, |name| text::name("", name)));
     let join_domains = workspace.as_ref().and_then(|fields| join_domains(fields, faults));
+    let provider = workspace.as_ref().and_then(|fields| {
+        let text = fields.text("required_provider", faults)?;
+        text.read(faults, |text| Ok((text != "none").then(|| text.to_owned())))
+    });
+    let escalate_after = workspace.as_ref().and_then(|fields| {
+        let text = fields.text("escalate_after", faults)?;
+        text.read(faults, |text| match text.as_str() {
+            "never" => Ok(None),
+            text => checked_escalation("", text::span("", text)?).map(Some),
+        })
+    });
     let servers = fields.list("servers", faults);
     let servers: Vec<_> =
         servers.iter().filter_map(|one| server::read(one, files, faults)).collect();
     once("server", servers.iter().map(|server| &server.name), faults);
-    Wanted { name, join_domains, servers }
+    Wanted { name, join_domains, provider, escalate_after, servers }
 }
 
 fn join_domains(fields: &Fields<'_>, faults: &mut Faults) -> Option<Vec<(At<String>, Role)>> {

@@ -6,7 +6,7 @@ use sluice_store::{outbox, workspaces};
 
 use crate::audit::{self, Event};
 use crate::codes;
-use crate::{Admin, Control, ControlError, Viewer};
+use crate::{Admin, Control, ControlError, Fault, Viewer};
 
 /// The longest that a call may wait before others are told.
 pub const MAX_ESCALATION: TimeDelta = TimeDelta::days(7);
@@ -21,6 +21,15 @@ pub struct NoticeSettings {
     pub mail: bool,
     /// The caller gets mail about calls that wait for them.
     pub wants_mail: bool,
+}
+
+/// How long a call may wait before others are told, if it may be that long.
+pub(crate) fn checked_escalation(pointer: &str, after: TimeDelta) -> Result<TimeDelta, Fault> {
+    if (MIN_ESCALATION..=MAX_ESCALATION).contains(&after) {
+        return Ok(after);
+    }
+    let detail = "give 1 minute to 7 days, or nothing for never";
+    Err(Fault::new(pointer, codes::OUT_OF_RANGE, detail))
 }
 
 impl Control {
@@ -45,9 +54,9 @@ impl Control {
         admin: &Admin,
         after: Option<TimeDelta>,
     ) -> Result<(), ControlError> {
-        if after.is_some_and(|after| !(MIN_ESCALATION..=MAX_ESCALATION).contains(&after)) {
-            let detail = "give 1 minute to 7 days, or nothing for never";
-            return Err(ControlError::invalid("/escalate_after", codes::OUT_OF_RANGE, detail));
+        if let Some(after) = after {
+            let checked = checked_escalation("/escalate_after", after);
+            checked.map_err(|fault| ControlError::Invalid(vec![fault]))?;
         }
         let now = self.now();
         let mut tx = self.begin_in(admin.workspace).await?;

@@ -8,7 +8,7 @@ use sluice_store::{Conn, login_sessions, members};
 use super::{Provider, refuse};
 use crate::audit::{self, Event};
 use crate::codes;
-use crate::{Actor, Admin, Control, ControlError, Proof, Viewer};
+use crate::{Actor, Admin, Control, ControlError, Fault, Proof, Viewer};
 
 const KEY: &str = "required_issuer";
 
@@ -21,7 +21,7 @@ pub struct RequiredProvider {
 }
 
 /// The issuer that a workspace's settings ask for.
-fn required(settings: &Value) -> Option<&str> {
+pub(crate) fn required(settings: &Value) -> Option<&str> {
     settings.get(KEY).and_then(Value::as_str)
 }
 
@@ -102,14 +102,7 @@ impl Control {
         admin: &Admin,
         name: Option<&str>,
     ) -> Result<(), ControlError> {
-        let named = |name: &str| {
-            let found = self.providers().iter().find(|one| one.name == name || one.issuer == name);
-            found.ok_or_else(|| {
-                let detail = "there is no such sign-in provider here; the operator sets them up";
-                ControlError::invalid("/provider", codes::UNKNOWN_PROVIDER, detail)
-            })
-        };
-        let provider = name.map(named).transpose()?;
+        let provider = name.map(|name| self.provider_named(name)).transpose()?;
         let now = self.now();
         if let Some(provider) = provider {
             somebody_comes_by(conn, admin, provider).await?;
@@ -127,6 +120,41 @@ impl Control {
         let event = event.before(&before).after(&after);
         audit::record(conn, admin.workspace, &admin.actor, event, now).await?;
         Ok(())
+    }
+}
+
+impl Control {
+    /// Why the workspace cannot ask for this provider, if so.
+    pub(crate) async fn provider_fault(
+        &self,
+        admin: &Admin,
+        name: &str,
+    ) -> Result<Option<Fault>, ControlError> {
+        let mut tx = self.read_in(admin.workspace).await?;
+        let found = self.provider_named(name);
+        let refused = match found {
+            Ok(provider) => somebody_comes_by(&mut tx.conn(), admin, provider).await.err(),
+            Err(refused) => Some(refused),
+        };
+        tx.commit().await?;
+        match refused {
+            None => Ok(None),
+            Some(ControlError::Conflict { code, detail, .. }) => {
+                Ok(Some(Fault::new("", code, detail)))
+            }
+            Some(ControlError::Invalid(faults)) => {
+                Ok(faults.into_iter().next().map(|fault| Fault { pointer: String::new(), ..fault }))
+            }
+            Some(other) => Err(other),
+        }
+    }
+
+    fn provider_named(&self, name: &str) -> Result<&Provider, ControlError> {
+        let found = self.providers().iter().find(|one| one.name == name || one.issuer == name);
+        found.ok_or_else(|| {
+            let detail = "there is no such sign-in provider here; the operator sets them up";
+            ControlError::invalid("/provider", codes::UNKNOWN_PROVIDER, detail)
+        })
     }
 }
 

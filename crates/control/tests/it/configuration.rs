@@ -4,6 +4,7 @@
 mod drift;
 mod faults;
 mod secrets;
+mod workspace;
 
 use std::sync::Arc;
 

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-const FORMS: &str = include_str!("routes/table.txt");
+pub(crate) const FORMS: &str = include_str!("routes/table.txt");
 const ACTIONS: &str = include_str!("actions.txt");
 
-fn rows(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
@@ -46,46 +46,4 @@ fn every_operation_that_stands_for_a_form_is_there() {
             assert!(known.contains(operation), "{form}: there is no operation `{operation}`");
         }
     }
-}
-
-const START: &str = "## Call by call\n";
-
-/// The row of a call: its words, its address, and who may.
-fn matrix(document: &serde_json::Value) -> String {
-    let mut out = String::from(
-        "\nMade from the routes of the API, whose answers to each role are tried by a test. A page's form may do what its call may.\n\n\
-         | | call | viewer | policy manager | admin |\n| --- | --- | --- | --- | --- |\n",
-    );
-    let mut lines: Vec<(&str, String)> = Vec::new();
-    for row in rows(FORMS) {
-        let mut words = row.split_whitespace();
-        let (Some(method), Some(path)) = (words.next(), words.next()) else { continue };
-        let Some(short) = path.strip_prefix("/api/v1/workspaces/{ws}") else { continue };
-        let operation = &document["paths"][&path["/api/v1".len()..]][method.to_lowercase()];
-        let says = operation["summary"].as_str().unwrap_or_default().replace('\n', " ");
-        let says = says.split(". ").next().unwrap_or_default().trim_end_matches('.');
-        let answers: Vec<&str> = words.take(8).collect();
-        let may = |at: usize| if answers[at] == "403" { "" } else { "yes" };
-        // Of a grant's fields the policy is a policy manager's too; another test holds that.
-        let part = if (method, short) == ("PATCH", "/grants/{id}") { "its policy" } else { may(6) };
-        let who = format!("{} | {part} | {}", may(5), may(7));
-        lines.push((short, format!("| {says} | `{method} …{short}` | {who} |\n")));
-    }
-    lines.sort();
-    out.extend(lines.into_iter().map(|(_, line)| line));
-    out
-}
-
-#[test]
-fn the_roles_page_says_of_each_call_who_may() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/roles.md");
-    let page = std::fs::read_to_string(path).expect("it is there");
-    let (head, rest) = page.split_once(START).expect("the page has the section");
-    let (_, tail) = rest.split_once("\n## ").expect("more comes after it");
-    let now = format!("{head}{START}{}\n## {tail}", matrix(&sluice_api::published()));
-    if std::env::var_os("SLUICE_WRITE_DOCS").is_some() {
-        std::fs::write(path, &now).expect("it is written");
-    }
-    let kept = std::fs::read_to_string(path).expect("it is there");
-    assert!(kept == now, "write docs/roles.md anew with SLUICE_WRITE_DOCS=1 and this test");
 }

@@ -30,6 +30,7 @@ mod public;
 #[path = "../../../policy/tests/it/random.rs"]
 #[expect(dead_code, reason = "the policy's own tests use more of it")]
 mod random;
+mod roles;
 mod routes;
 mod second_factor;
 mod servers;

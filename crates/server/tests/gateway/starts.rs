@@ -223,6 +223,41 @@ async fn a_database_that_is_down_is_exit_code_3() {
     says(&setup.output(&["healthcheck"]).await, 3, &["no Sluice answers"]);
 }
 
+/// The second wall between workspaces does not hold every role, and whoever runs Sluice as such is told.
+#[tokio::test]
+async fn a_role_that_passes_row_level_security_by_is_told_at_start_and_by_doctor() {
+    let fresh = FreshDatabase::postgres().await;
+    let ordinary = setup().with("SLUICE_DATABASE_URL", fresh.url());
+    says(&ordinary.output(&["migrate"]).await, 0, &[]);
+    let output = ordinary.output(&["doctor"]).await;
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(report.contains("ok    row security"), "{report}");
+    let (url, user) = fresh.superuser().expect("a server");
+    let passes = setup().with("SLUICE_DATABASE_URL", &url);
+    let output = passes.output(&["doctor"]).await;
+    says(&output, 0, &[]);
+    let report = String::from_utf8_lossy(&output.stdout);
+    let warning = format!("the role `{user}` passes PostgreSQL's row-level security by");
+    assert!(report.contains(&format!("warn  row security: {warning}")), "{report}");
+    let mut child = passes
+        .command(["serve"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    while let Some(line) = lines.next_line().await.expect("readable") {
+        if line.contains("Ctrl-C") {
+            break;
+        }
+    }
+    child.start_kill().expect("it can be killed");
+    let output = child.wait_with_output().await.expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&warning) && !said.contains(&url), "{said}");
+    fresh.remove().await;
+}
+
 #[tokio::test]
 async fn doctor_and_healthcheck_find_a_good_installation_good() {
     let setup = setup();

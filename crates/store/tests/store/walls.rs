@@ -120,6 +120,14 @@ async fn walled() -> (FreshDatabase, Db) {
 }
 
 #[tokio::test]
+async fn a_role_that_passes_the_walls_by_is_known() {
+    let (fresh, _) = walled().await;
+    let (url, user) = fresh.superuser().expect("a server");
+    let db = Db::connect(&url, &DbOptions::default()).await.expect("connects");
+    assert_eq!(db.unwalled_role().await.expect("asks"), Some(user));
+}
+
+#[tokio::test]
 async fn a_statement_without_its_workspace_sees_and_changes_no_other() {
     let (fresh, db) = walled().await;
     let mut tx = db.begin().await.expect("begins");
