@@ -9,6 +9,7 @@ use crate::{GrantForm, GrantPatch, PolicyForm, ServerForm, ServerPatch};
 
 /// One step. Servers and policies are named by their keys: they may be made on the way.
 #[derive(Debug)]
+#[expect(clippy::option_option, reason = "a setting stays, goes or has a value")]
 pub(super) enum Step {
     Nothing,
     /// The workspace's name, domains to take away, domains to add, and settings; each where it changes.
