@@ -1,6 +1,10 @@
 //! Upstream MCP servers of a workspace. A deleted server stays as a row without its credentials,
 //! so that the log can still name it.
 
+mod sealed;
+
+pub use sealed::{SealedHeaders, list_sealed, reseal};
+
 use chrono::{DateTime, Utc};
 use sluice_domain::{ChangeKind, ServerId, ServerSettings, UserId, WorkspaceId};
 
@@ -284,45 +288,6 @@ pub(crate) async fn lock(
     let sql = "UPDATE servers SET revision = revision WHERE workspace_id = $1 AND id = $2";
     execute!(conn, sql, workspace, id)?;
     find(conn, workspace, id).await
-}
-
-/// Replaces sealed headers by the same ones under a newer key; no change for anybody else.
-pub async fn reseal(
-    conn: &mut Conn<'_>,
-    workspace: WorkspaceId,
-    id: ServerId,
-    was: &[u8],
-    sealed: &[u8],
-) -> Result<bool, StoreError> {
-    let sql = "UPDATE servers SET sealed_headers = $4
-               WHERE workspace_id = $1 AND id = $2 AND sealed_headers = $3";
-    Ok(execute!(conn, sql, workspace, id, was, sealed)? > 0)
-}
-
-record! {
-    /// Sealed headers, for rewrapping keys.
-    pub struct SealedHeaders {
-        pub workspace_id: WorkspaceId,
-        pub id: ServerId,
-        pub sealed_headers: Vec<u8>,
-    }
-}
-
-/// Every workspace's sealed headers in order of id, after the given server: for key rotation,
-/// which is the operator's.
-pub async fn list_sealed(
-    conn: &mut Conn<'_>,
-    after: Option<ServerId>,
-    limit: i64,
-) -> Result<Vec<SealedHeaders>, StoreError> {
-    Ok(fetch_all!(
-        conn,
-        SealedHeaders,
-        "SELECT workspace_id, id, sealed_headers FROM servers
-         WHERE sealed_headers IS NOT NULL AND ($1 IS NULL OR id > $1) ORDER BY id LIMIT $2",
-        after,
-        rows(limit)
-    )?)
 }
 
 /// Deletes the server: its credentials are wiped, its grants revoked, its policies closed.

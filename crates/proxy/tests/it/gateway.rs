@@ -1,23 +1,19 @@
 //! The data path on a loopback port, over ports that keep everything in memory.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use futures_util::future::BoxFuture;
 use http::Method;
-use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use sluice_domain::{
     CallRecord, Category, GrantId, PolicyId, RouteGrant, RoutePolicy, RouteRecord, RouteServer,
-    RouteTool, SecurityEvent, SecurityKind, ServerId, ServerSettings, Severity, ToolDefinition,
-    ToolState, UserId, WorkspaceId,
+    RouteTool, SecurityKind, ServerId, ServerSettings, Severity, ToolDefinition, ToolState, UserId,
+    WorkspaceId,
 };
 use sluice_limits::{Counters, RedisOptions};
 use sluice_proxy::{
     Approvals, CallLog, Change, ProxyOptions, ProxyParts, ProxyState, Routes, SecurityLog,
-    ShownTool, StoreUnavailable, ToolsSeen,
+    ToolsSeen,
 };
 use sluice_testkit::http::{self as client, Answer, Opened};
 use sluice_testkit::{RedisServer, TestClock};
@@ -28,55 +24,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::fakes::{FakeStore, Noted};
+
 pub(crate) const ALLOW_ALL: &str = r#"{"version":"1","default":"allow"}"#;
-
-/// The routes of all grants, as the store would have them.
-#[derive(Default)]
-pub(crate) struct FakeStore {
-    routes: Mutex<HashMap<TokenHash, RouteRecord>>,
-    pub(crate) down: AtomicBool,
-    pub(crate) loads: AtomicUsize,
-}
-
-impl Routes for FakeStore {
-    fn load<'a>(
-        &'a self,
-        token: &'a TokenHash,
-    ) -> BoxFuture<'a, Result<Option<RouteRecord>, StoreUnavailable>> {
-        Box::pin(async move {
-            self.loads.fetch_add(1, Ordering::Relaxed);
-            if self.down.load(Ordering::Relaxed) {
-                return Err(StoreUnavailable);
-            }
-            Ok(self.routes.lock().get(token).cloned())
-        })
-    }
-}
-
-#[derive(Default)]
-pub(crate) struct Noted {
-    pub(crate) events: Mutex<Vec<SecurityEvent>>,
-    pub(crate) lists: AtomicUsize,
-    /// Names and definitions of tools that were not as reviewed.
-    pub(crate) shown: Mutex<Vec<ShownTool>>,
-}
-
-impl SecurityLog for Noted {
-    fn record(&self, event: SecurityEvent) {
-        self.events.lock().push(event);
-    }
-}
-
-impl ToolsSeen for Noted {
-    fn seen(&self, _: WorkspaceId, _: ServerId, tools: Vec<ShownTool>) {
-        self.lists.fetch_add(1, Ordering::Relaxed);
-        self.shown.lock().extend(tools);
-    }
-
-    fn is_poisoned(&self, definition: &ToolDefinition) -> bool {
-        definition.description.as_deref().is_some_and(|text| text.contains("<IMPORTANT>"))
-    }
-}
 
 /// A grant's token and what its route is made from.
 #[derive(Clone)]

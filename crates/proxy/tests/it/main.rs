@@ -7,6 +7,7 @@ mod doubt;
 mod drift;
 mod failures;
 mod fake_approvals;
+mod fakes;
 mod gateway;
 mod hello;
 mod json;
