@@ -148,7 +148,15 @@ async fn every_sdk(setup: Setup) {
     let server = workspace.connect("python-sandbox", &upstream.url).await;
     let policy = workspace.policy(&server, "asks", asks()).await;
     join_all(SDKS.map(|name| patiently(&workspace, &server, &policy, name))).await;
-    let calls = workspace.get("/calls?outcome=allowed&tool=executePython").await;
+    let calls = loop {
+        let calls = workspace.get("/calls?outcome=allowed&tool=executePython").await;
+        let logged = calls["items"].as_array().expect("items").len();
+        if logged >= 2 * SDKS.len() {
+            break calls;
+        }
+        // The log is written a moment after the answer; the runner ends a test that waits for ever.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     assert_eq!(calls["items"].as_array().map(Vec::len), Some(8), "two runs each: {calls:#}");
     sluice.stop().await;
 }
