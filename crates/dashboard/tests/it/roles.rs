@@ -1,6 +1,7 @@
 //! What `/docs/roles` says is what the routes answer: a table in people's words, and one call by call.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -51,7 +52,8 @@ fn summary(document: &Value) -> String {
         assert_eq!(who.len(), 1, "roles.txt: not everybody may do all of this: {says}: {who:?}");
         for may in who {
             let [viewer, manager, admin] = may.map(|may| if may { "yes" } else { "" });
-            out += &format!("| {} | {viewer} | {manager} | {admin} |\n", says.trim());
+            writeln!(out, "| {} | {viewer} | {manager} | {admin} |", says.trim())
+                .expect("memory takes it");
         }
     }
     let untold: Vec<_> = allowed
