@@ -33,6 +33,7 @@ pub(crate) fn run(filter: Option<&str>, debug: bool) -> Result<ExitCode> {
     let mut runner = runner(filter);
     runner
         .current_dir(run::root())
+        .env("TMPDIR", services.scratch())
         .env("SLUICE_TEST_POSTGRES_URL", services.postgres_url())
         .env("SLUICE_TEST_POSTGRES_PROGRAMS", postgres)
         .env("SLUICE_TEST_REDIS_URL", services.redis_url())
