@@ -60,6 +60,12 @@ const ROOM: u64 = 4 << 20;
 fn quickest() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let free = || {
+        // Some tests run programs that they write.
+        let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+        let mut there = mounts.lines().filter(|line| line.contains(" /dev/shm "));
+        if there.any(|line| line.contains("noexec")) {
+            return None;
+        }
         let told = run::output(Command::new("df").args(["--output=avail", "-k"]).arg(memory))?;
         told.lines().last()?.trim().parse::<u64>().ok()
     };
