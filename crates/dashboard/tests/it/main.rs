@@ -34,4 +34,5 @@ mod roles;
 mod routes;
 mod second_factor;
 mod servers;
+mod structured_data;
 mod world;
